@@ -1,0 +1,1 @@
+//! Findings for people: the source line with a marker, notes and help.

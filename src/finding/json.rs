@@ -1,0 +1,1 @@
+//! Findings for programs: one JSON object a line.

@@ -1,0 +1,3 @@
+//! Images: bases, parts, formats, the embedded manifest, the cache and the lock file.
+
+pub mod manifest;

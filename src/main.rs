@@ -1,0 +1,2 @@
+//! fitout
+fn main() {}

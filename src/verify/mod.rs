@@ -1,0 +1,5 @@
+//! Offline rules over a finished image, one file per family. A rule takes the scanned image and returns findings.
+
+pub mod image;
+
+pub use image::Image;
