@@ -1,2 +1,5 @@
-//! fitout
-fn main() {}
+//! The `fitout` program; everything is in the library.
+
+fn main() {
+    std::process::exit(fitout::cli::main());
+}

@@ -1,1 +1,80 @@
-//! cli
+//! The command line: one file per verb, each parses its arguments, calls one function and prints.
+
+pub mod ui;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use ui::{Color, MessageFormat};
+pub use ui::{Exit, Ui};
+
+use crate::finding::Problem;
+
+/// Builds, proves and boots one image per node of a small mesh of Debian appliances
+#[derive(Debug, Parser)]
+#[command(name = "fitout", version, max_term_width = 100)]
+pub struct Cli {
+    /// What every verb knows.
+    #[command(flatten)]
+    pub global: Global,
+    /// The verb.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Options of all verbs.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Directory that holds mesh.toml
+    #[arg(short = 'C', long = "directory", value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// How findings and results are printed
+    #[arg(long, value_enum, default_value = "human", global = true)]
+    pub message_format: MessageFormat,
+    /// When to use colour
+    #[arg(long, value_enum, default_value = "auto", global = true)]
+    pub color: Color,
+    /// No progress and no status lines
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Where bases and compressed parts are kept [default: $XDG_CACHE_HOME/fitout or ~/.cache/fitout]
+    #[arg(long, value_name = "DIR", env = "FITOUT_CACHE", global = true)]
+    pub cache_dir: Option<PathBuf>,
+    /// Directory of the certificate store [default: pki/ beside mesh.toml]
+    #[arg(long, value_name = "DIR", env = "FITOUT_PKI", global = true)]
+    pub pki: Option<PathBuf>,
+}
+
+impl Global {
+    /// The mesh's directory: `-C`, else the current one.
+    pub fn mesh_directory(&self) -> PathBuf {
+        self.directory.clone().unwrap_or_else(|| PathBuf::from("."))
+    }
+    /// The certificate store.
+    pub fn pki_directory(&self) -> PathBuf {
+        self.pki.clone().unwrap_or_else(|| self.mesh_directory().join("pki"))
+    }
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {}
+
+/// What every verb returns.
+pub type VerbResult = Result<Exit, Problem>;
+
+/// Runs the program with the process's arguments and returns its exit status.
+pub fn main() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let status = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+            // A closed stream leaves nothing to say.
+            let _ = error.print();
+            return status as i32;
+        }
+    };
+    let _ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
+    match cli.verb {}
+}

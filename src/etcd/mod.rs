@@ -1,1 +1,4 @@
-//! etcd
+//! What is true of etcd: configuration keys per version, ids, URL and source-address rules, known-bad versions,
+//! log lines and their causes. Pure: no I/O.
+
+pub mod birth;

@@ -1,10 +1,9 @@
 //! `/usr/lib/fitout/image.json`: what an image says of itself.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Part, Target, Topology};
+use crate::etcd::birth::Birth;
 use crate::overlay::ledger::Ledger;
 
 /// Where the manifest is in every image, relative to the root.
@@ -64,19 +63,4 @@ pub enum ClusterState {
     New,
     /// Joins a living one.
     Existing,
-}
-
-/// What an etcd cluster was born with; its ids follow from it for life. Also kept in `fitout.lock`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Birth {
-    /// Generation of the registry.
-    pub generation: u32,
-    /// `<mesh>-g<generation>`.
-    pub token: String,
-    /// Peer URL of each first member, by node name.
-    pub peers: BTreeMap<String, String>,
-    /// 16 hex digits.
-    pub cluster_id: String,
-    /// 16 hex digits per node name.
-    pub member_ids: BTreeMap<String, String>,
 }

@@ -137,8 +137,6 @@ impl Entry {
             (Kind::File(a), Kind::File(b)) => a.sha256 == b.sha256,
             (a, b) => a == b,
         };
-        content
-            && (self.mode, self.uid, self.gid) == (other.mode, other.uid, other.gid)
-            && self.xattrs == other.xattrs
+        content && (self.mode, self.uid, self.gid) == (other.mode, other.uid, other.gid) && self.xattrs == other.xattrs
     }
 }
