@@ -18,3 +18,13 @@ pub struct Birth {
     /// 16 hex digits per node name.
     pub member_ids: BTreeMap<String, String>,
 }
+
+/// `initial-cluster-state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClusterState {
+    /// Born with the cluster.
+    New,
+    /// Joins a living one.
+    Existing,
+}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Part, Target, Topology};
-use crate::etcd::birth::Birth;
+use crate::etcd::birth::{Birth, ClusterState};
 use crate::overlay::ledger::Ledger;
 
 /// Where the manifest is in every image, relative to the root.
@@ -53,14 +53,4 @@ pub struct Manifest {
     pub sites: Vec<String>,
     /// Every overlay path.
     pub ledger: Ledger,
-}
-
-/// `initial-cluster-state`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ClusterState {
-    /// Born with the cluster.
-    New,
-    /// Joins a living one.
-    Existing,
 }
