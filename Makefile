@@ -1,0 +1,54 @@
+# fitout: `make demo` shows the main job on real input, `make test` runs every test.
+# Both install the Debian packages they need with apt when they are missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# What a build needs, what a run needs, and what only the tests compare with.
+BUILD_PACKAGES := gcc protobuf-compiler
+RUN_PACKAGES   := mmdebstrap systemd-container iproute2 util-linux
+TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl python3 zstd
+
+# Bases and compressed parts of the tests and the demo live here, so that `make clean-cache` forgets them.
+export FITOUT_CACHE ?= $(CURDIR)/target/fitout-cache
+
+DEMO := target/demo
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s "$$(printf '\t')"
+
+.PHONY: packages-demo packages-test
+packages-demo:
+	@scripts/install-packages $(BUILD_PACKAGES) $(RUN_PACKAGES)
+packages-test:
+	@scripts/install-packages $(BUILD_PACKAGES) $(RUN_PACKAGES) $(TEST_PACKAGES)
+
+.PHONY: build
+build: packages-demo ## Build the release binary
+	cargo build --release --locked
+
+.PHONY: demo
+demo: build ## Base, three images, proof and gate of examples/three-site
+	@scripts/demo target/release/fitout $(DEMO)
+
+.PHONY: test
+test: packages-test ## Everything: format, lints, guards, all tests
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	scripts/guards
+	cargo test --locked --no-fail-fast
+
+.PHONY: golden
+golden: ## Update the golden files of the shipped overlays
+	UPDATE_GOLDEN=1 SNAPSHOTS=overwrite cargo test --locked --lib
+
+.PHONY: bench
+bench: packages-test ## Speed and memory beside the peers, versions printed
+	cargo build --release --locked
+	cargo bench --locked
+
+.PHONY: clean-cache
+clean-cache: ## Forget cached bases and compressed parts
+	rm -rf target/fitout-cache
