@@ -1,5 +1,7 @@
 //! The command line: one file per verb, each parses its arguments, calls one function and prints.
 
+pub mod explain;
+pub mod rules;
 pub mod ui;
 
 use std::path::PathBuf;
@@ -59,7 +61,10 @@ impl Global {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub enum Verb {}
+pub enum Verb {
+    /// Explain a finding's code
+    Explain(explain::Args),
+}
 
 /// What every verb returns.
 pub type VerbResult = Result<Exit, Problem>;
@@ -75,6 +80,14 @@ pub fn main() -> i32 {
             return status as i32;
         }
     };
-    let _ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
-    match cli.verb {}
+    let ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
+    let global = &cli.global;
+    let result = match &cli.verb {
+        Verb::Explain(args) => explain::run(args, global, &ui),
+    };
+    let exit = match result {
+        Ok(exit) => exit,
+        Err(problem) => ui.problem(&problem),
+    };
+    exit as i32
 }
