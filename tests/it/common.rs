@@ -1,0 +1,129 @@
+//! What the tests share: running the program, a mesh directory of its own, a built mesh.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The project's directory.
+pub fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The cache of bases and compressed parts that all tests share.
+pub fn cache() -> PathBuf {
+    std::env::var_os("FITOUT_CACHE").map_or_else(|| project().join("target/fitout-cache"), PathBuf::from)
+}
+
+/// The program, with the shared cache, without colour, without the caller's environment getting in the way.
+pub fn fitout(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fitout"));
+    command.current_dir(directory).env("FITOUT_CACHE", cache()).env("NO_COLOR", "1").stdin(Stdio::null());
+    for variable in ["FITOUT_PKI", "FITOUT_PASSPHRASE", "SOURCE_DATE_EPOCH", "CREDENTIALS_DIRECTORY"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// What a run of the program said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    /// Both streams, for messages of failing tests.
+    pub fn all(&self) -> String {
+        format!("exit {:?}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
+    }
+
+    /// Fails unless the exit status is this one.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Said {
+        assert_eq!(self.code, Some(code), "{}", self.all());
+        self
+    }
+
+    /// Fails unless either stream contains the text.
+    #[track_caller]
+    pub fn says(self, text: &str) -> Said {
+        assert!(self.stdout.contains(text) || self.stderr.contains(text), "`{text}` is not said\n{}", self.all());
+        self
+    }
+
+    /// Fails when either stream contains the text.
+    #[track_caller]
+    pub fn does_not_say(self, text: &str) -> Said {
+        assert!(!self.stdout.contains(text) && !self.stderr.contains(text), "`{text}` is said\n{}", self.all());
+        self
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Runs the program in a directory.
+#[track_caller]
+pub fn run(directory: &Path, arguments: &[&str]) -> Said {
+    fitout(directory).args(arguments).output().expect("the program starts").into()
+}
+
+/// Runs any other program and returns its stdout; fails when it is missing or exits with an error.
+#[track_caller]
+pub fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|e| panic!("cannot start {program}: {e}"));
+    assert!(output.status.success(), "{program} {arguments:?}: {}", Said::from(output).all());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A copy of `examples/NAME` in a temporary directory.
+pub fn example(name: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    copy(&project().join("examples").join(name), directory.path());
+    directory
+}
+
+/// Copies a directory's files and directories.
+pub fn copy(from: &Path, to: &Path) {
+    for entry in walkdir::WalkDir::new(from) {
+        let entry = entry.expect("readable");
+        let target = to.join(entry.path().strip_prefix(from).expect("below"));
+        if entry.file_type().is_dir() {
+            std::fs::create_dir_all(&target).expect("directory");
+        } else {
+            std::fs::copy(entry.path(), &target).expect("copy");
+        }
+    }
+}
+
+/// `examples/three-site`, with authorities, built once for all tests. Do not change it: copy what you change.
+pub fn built() -> &'static Path {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let mesh = example("three-site");
+            run(mesh.path(), &["pki", "init"]).exits(0);
+            run(mesh.path(), &["build"]).exits(0);
+            mesh
+        })
+        .path()
+}
+
+/// A private copy of [`built`], images included.
+pub fn built_copy() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    copy(built(), directory.path());
+    directory
+}
