@@ -1,0 +1,449 @@
+//! One program, run to its end or left running, that never outlives us.
+//!
+//! Every program is started through `setpriv --pdeathsig` of util-linux, so that the kernel signals it when
+//! we die, by kill -9 too (prctl(2), `PR_SET_PDEATHSIG`). Two facts of that call matter here: it counts from
+//! the *thread* that started the program, and it covers that one process only. So start long-running programs
+//! from a thread that lives as long as they shall, and give helpers that fork their own way to die (mmdebstrap
+//! tidies up on `TERM`; the gate's PID namespace takes all with it).
+//!
+//! Each program has a process group of its own: a deadline ends the whole group, and a `^C` on the terminal
+//! reaches us first.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+use super::log::{Tail, last_lines};
+use super::missing;
+use crate::finding::Failure;
+
+/// Bytes of each output stream that are kept unless [`Command::keep`] says otherwise.
+const KEEP: usize = 1 << 20;
+/// Lines of a failed program's log in the failure.
+const LINES_IN_FAILURE: usize = 12;
+/// How long a program may take to end after `TERM` before it gets `KILL`.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The signal that a program gets when we die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnOurDeath {
+    /// `KILL`: for programs without children and without anything to tidy up.
+    Kill,
+    /// `TERM`: for programs that tidy up (mmdebstrap removes its temporary root).
+    Terminate,
+}
+
+/// A program with its arguments, not started yet.
+#[derive(Debug, Clone)]
+pub struct Command {
+    program: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
+    input: Vec<u8>,
+    deadline: Duration,
+    keep: usize,
+    on_our_death: OnOurDeath,
+}
+
+/// A program that came to its end by itself.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output; the last bytes of it, when it was longer than what is kept.
+    pub stdout: Vec<u8>,
+    /// Its standard error, printable, bounded likewise.
+    pub log: String,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+impl Finished {
+    /// Standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+impl Command {
+    /// A program by name, looked for in `PATH` and the system's directories, or by path. The deadline is one
+    /// minute unless [`Command::deadline`] says otherwise.
+    pub fn new(program: impl Into<String>) -> Command {
+        Command {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: None,
+            input: Vec::new(),
+            deadline: Duration::from_secs(60),
+            keep: KEEP,
+            on_our_death: OnOurDeath::Kill,
+        }
+    }
+    /// Adds an argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Command {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+    /// Adds arguments.
+    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Command {
+        self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+    /// Sets an environment variable; the others are ours.
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+    /// Sets the working directory.
+    pub fn directory(mut self, directory: &Path) -> Command {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+    /// Gives bytes on standard input; else it is `/dev/null`.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Command {
+        self.input = bytes.into();
+        self
+    }
+    /// Sets how long the program may run.
+    pub fn deadline(mut self, deadline: Duration) -> Command {
+        self.deadline = deadline;
+        self
+    }
+    /// Sets how many bytes of each output stream are kept; the end is kept.
+    pub fn keep(mut self, bytes: usize) -> Command {
+        self.keep = bytes;
+        self
+    }
+    /// Sets the signal for the case that we die first.
+    pub fn on_our_death(mut self, signal: OnOurDeath) -> Command {
+        self.on_our_death = signal;
+        self
+    }
+
+    /// The command line for messages, quoted for a shell where needed.
+    pub fn display(&self) -> String {
+        let words = std::iter::once(self.program.clone())
+            .chain(self.arguments.iter().map(|a| a.to_string_lossy().into_owned()))
+            .map(|word| quote(&word));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Starts it and returns at once.
+    ///
+    /// # Errors
+    /// When the program or `setpriv` is not installed, or the process cannot be made.
+    pub fn spawn(&self) -> Result<Running, Failure> {
+        let program = missing::find(&self.program)?;
+        let setpriv = missing::find("setpriv")?;
+        let mut command = std::process::Command::new(setpriv);
+        command
+            .arg("--pdeathsig")
+            .arg(match self.on_our_death {
+                OnOurDeath::Kill => "KILL",
+                OnOurDeath::Terminate => "TERM",
+            })
+            .arg("--")
+            .arg(program)
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(k, v)| (k, v)))
+            .stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let started = Instant::now();
+        let mut child = command.spawn().map_err(|e| Failure::new(format!("cannot start `{}`: {e}", self.program)))?;
+        let (stdout, stderr) = (Tail::new(self.keep), Tail::new(self.keep));
+        let mut threads = Vec::new();
+        if let Some(stream) = child.stdout.take() {
+            let tail = stdout.clone();
+            threads.push(std::thread::spawn(move || tail.drain(stream)));
+        }
+        if let Some(stream) = child.stderr.take() {
+            let tail = stderr.clone();
+            threads.push(std::thread::spawn(move || tail.drain(stream)));
+        }
+        if let Some(mut stream) = child.stdin.take() {
+            let input = self.input.clone();
+            threads.push(std::thread::spawn(move || {
+                // A program that ends before it has read its input says so by its status.
+                let _ = stream.write_all(&input);
+            }));
+        }
+        Ok(Running { name: self.display(), child: Some(child), stdout, stderr, threads, started })
+    }
+
+    /// Runs it to its end. Its exit status is the caller's to judge.
+    ///
+    /// # Errors
+    /// When it cannot be started, or its deadline passes: then it and its process group are killed.
+    pub fn run(&self) -> Result<Finished, Failure> {
+        self.spawn()?.wait(self.deadline)
+    }
+
+    /// Runs it to its end and wants exit status 0.
+    ///
+    /// # Errors
+    /// As [`Command::run`], and when it exits otherwise: the failure ends with the last lines of its log.
+    pub fn check(&self) -> Result<Finished, Failure> {
+        let finished = self.run()?;
+        if finished.status.success() {
+            return Ok(finished);
+        }
+        Err(self.failed(&finished))
+    }
+
+    /// The failure for a program that ended badly.
+    pub fn failed(&self, finished: &Finished) -> Failure {
+        let text = if finished.log.trim().is_empty() { finished.text() } else { finished.log.clone() };
+        Failure::new(with_log(&format!("`{}` {}", self.display(), ending(finished.status)), &text))
+    }
+}
+
+/// A started program. Dropping it kills it and its process group.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    child: Option<Child>,
+    stdout: Tail,
+    stderr: Tail,
+    threads: Vec<JoinHandle<()>>,
+    started: Instant,
+}
+
+impl Running {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().map_or(0, Child::id)
+    }
+
+    /// What it has written to standard output so far (bounded).
+    pub fn output(&self) -> String {
+        self.stdout.text()
+    }
+
+    /// What it has written to standard error so far (bounded).
+    pub fn log(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// True when it has ended; its status is then there for [`Running::wait`].
+    pub fn ended(&self) -> bool {
+        self.pid().is_none_or(|pid| {
+            // WNOWAIT leaves the process for `wait`, so that its id and its group stay ours until then.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+            !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None))
+        })
+    }
+
+    /// Waits for its end, at most `deadline` from its start; then it and its process group are killed.
+    ///
+    /// # Errors
+    /// When the deadline passes.
+    pub fn wait(mut self, deadline: Duration) -> Result<Finished, Failure> {
+        if !self.ended_before(self.started + deadline) {
+            let name = std::mem::take(&mut self.name);
+            self.end()?;
+            let text = format!("`{name}` was not done after {} s and was stopped", deadline.as_secs_f32());
+            return Err(Failure::new(with_log(&text, &self.stderr.text())));
+        }
+        self.end()
+    }
+
+    /// Asks it to end by `TERM`, and kills it and its group when it has not after a few seconds.
+    ///
+    /// # Errors
+    /// When its status cannot be read.
+    pub fn stop(mut self) -> Result<Finished, Failure> {
+        if let Some(pid) = self.pid() {
+            // It may have ended already: then there is nobody to signal.
+            let _ = rustix::process::kill_process(pid, Signal::TERM);
+            self.ended_before(Instant::now() + GRACE);
+        }
+        self.end()
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw)
+    }
+
+    fn ended_before(&self, end: Instant) -> bool {
+        let mut pause = Duration::from_millis(1);
+        while !self.ended() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+        true
+    }
+
+    /// Kills what is left of the group, takes the status, and waits for the readers of the output.
+    fn end(&mut self) -> Result<Finished, Failure> {
+        let took = self.started.elapsed();
+        if let Some(pid) = self.pid() {
+            // The leader is not waited for yet, so the number of its group cannot have been given away.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
+        let Some(mut child) = self.child.take() else {
+            return Err(Failure::new(format!("`{}` was waited for twice", self.name)));
+        };
+        let status = child.wait().map_err(|e| Failure::new(format!("cannot wait for `{}`: {e}", self.name)))?;
+        // A grandchild with a group of its own may hold the pipes: it cannot make us hang here.
+        let end = Instant::now() + GRACE;
+        while self.threads.iter().any(|t| !t.is_finished()) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
+            if thread.join().is_err() {
+                return Err(Failure::new(format!("the output of `{}` could not be read", self.name)));
+            }
+        }
+        Ok(Finished { status, stdout: self.stdout.bytes(), log: self.stderr.text(), took })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            // Nobody is left to tell.
+            let _ = self.end();
+        }
+    }
+}
+
+/// `exited with status 2`, `was killed by signal 9`.
+pub fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn with_log(message: &str, log: &str) -> String {
+    let lines = last_lines(log, LINES_IN_FAILURE);
+    if lines.is_empty() {
+        return message.to_owned();
+    }
+    format!("{message}; its last lines:\n  {}", lines.join("\n  "))
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        Command::new("sh").arg("-c").arg(script)
+    }
+
+    #[test]
+    fn a_program_runs_to_its_end() {
+        let done = sh("cat; echo err >&2; exit 3").input(*b"in").run().unwrap();
+        assert_eq!((done.status.code(), done.text().as_str(), done.log.as_str()), (Some(3), "in", "err\n"));
+    }
+
+    #[test]
+    fn a_bad_end_says_the_last_lines() {
+        let failure = sh("echo first; echo 'the cause' >&2; exit 2").check().unwrap_err();
+        assert!(failure.message.ends_with("exited with status 2; its last lines:\n  the cause"), "{failure}");
+        let failure = sh("kill -9 $$").check().unwrap_err();
+        assert!(failure.message.ends_with("was killed by signal 9"), "{failure}");
+        assert!(failure.message.starts_with("`sh -c 'kill -9 $$'`"), "{failure}");
+    }
+
+    #[test]
+    fn a_missing_program_is_a_failure() {
+        let failure = Command::new("no-such-program").run().unwrap_err();
+        assert_eq!(failure.message, "`no-such-program` is not installed");
+    }
+
+    #[test]
+    fn a_deadline_ends_the_whole_group() {
+        // The grandchild holds the pipe open; without killing the group this would take 100 s.
+        let start = Instant::now();
+        let failure =
+            sh("echo waiting >&2; sleep 100 & sleep 100").deadline(Duration::from_millis(300)).run().unwrap_err();
+        assert!(failure.message.contains("was not done after 0.3 s and was stopped"), "{failure}");
+        assert!(failure.message.ends_with("waiting"), "{failure}");
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn what_a_program_leaves_in_its_group_ends_with_it() {
+        let start = Instant::now();
+        let done = sh("sleep 100 & echo $!").run().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(4));
+        let left = format!("/proc/{}/stat", done.text().trim());
+        let dead = |path: &str| std::fs::read_to_string(path).map_or(true, |stat| stat.contains(") Z "));
+        while !dead(&left) {
+            assert!(start.elapsed() < Duration::from_secs(8), "{left} lives on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_program_dies_with_the_one_that_started_it() {
+        // PR_SET_PDEATHSIG counts from the starting thread: its end is our death in small.
+        let pid = std::thread::spawn(|| {
+            let running = Command::new("sleep").arg("100").spawn().unwrap();
+            let pid = running.id();
+            // setpriv must have set the signal before this thread ends.
+            while !std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().starts_with("sleep") {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::mem::forget(running);
+            pid
+        })
+        .join()
+        .unwrap();
+        let start = Instant::now();
+        let id = Pid::from_raw(pid as i32).unwrap();
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        while rustix::process::waitid(WaitId::Pid(id), options).unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(5), "it survived");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn stop_asks_first() {
+        let running = sh("trap 'echo tidy; exit 0' TERM; echo ready; while :; do sleep 0.05; done").spawn().unwrap();
+        let start = Instant::now();
+        while running.output() != "ready\n" {
+            assert!(start.elapsed() < Duration::from_secs(5));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!running.ended());
+        let done = running.stop().unwrap();
+        assert_eq!((done.status.code(), done.text().as_str()), (Some(0), "ready\ntidy\n"));
+    }
+
+    #[test]
+    fn long_output_is_bounded() {
+        let done = sh("i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done").keep(64).run().unwrap();
+        assert_eq!(done.stdout.len(), 64);
+        assert!(done.text().ends_with("line 1999\n"));
+    }
+}
