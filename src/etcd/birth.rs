@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::ids::{Id, cluster_id, member_id};
+use super::urls::peer_url;
+use crate::declaration::Mesh;
+
 /// What an etcd cluster was born with; its ids follow from it for life. Also kept in `fitout.lock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Birth {
@@ -27,4 +31,52 @@ pub enum ClusterState {
     New,
     /// Joins a living one.
     Existing,
+}
+
+impl Birth {
+    /// The birth record of a cluster with these first members.
+    pub fn of(generation: u32, token: String, peers: BTreeMap<String, String>) -> Birth {
+        let ids: BTreeMap<String, Id> =
+            peers.iter().map(|(name, url)| (name.clone(), member_id(&[url], &token))).collect();
+        let all: Vec<Id> = ids.values().copied().collect();
+        let member_ids = ids.into_iter().map(|(name, id)| (name, id.to_string())).collect();
+        Birth { generation, token, peers, cluster_id: cluster_id(&all).to_string(), member_ids }
+    }
+
+    /// `initial-cluster` of the first members: `name=url,name=url`, by name.
+    pub fn initial_cluster(&self) -> String {
+        let members: Vec<String> = self.peers.iter().map(|(name, url)| format!("{name}={url}")).collect();
+        members.join(",")
+    }
+}
+
+/// The birth record that follows from a declaration: every node on which etcd runs is a first member.
+pub fn compute(mesh: &Mesh) -> Birth {
+    let peers = mesh.registry_nodes().map(|node| (node.name.value.clone(), peer_url(node.address.value))).collect();
+    Birth::of(mesh.registry.generation.value, mesh.token(), peers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_birth_record_names_its_ids() {
+        let peers = [12380, 22380, 32380].map(|p| (format!("n{p}"), format!("http://127.0.0.1:{p}")));
+        let birth = Birth::of(1, "etcd-cluster-1".into(), BTreeMap::from(peers));
+        assert_eq!(birth.cluster_id, "ef37ad9dc622a7c4");
+        assert_eq!(birth.member_ids["n22380"], "91bc3c398fb3c146");
+        assert!(birth.initial_cluster().starts_with("n12380=http://127.0.0.1:12380,n22380="));
+        let text = serde_json::to_string(&birth).unwrap();
+        assert_eq!(serde_json::from_str::<Birth>(&text).unwrap(), birth);
+    }
+
+    #[test]
+    fn the_token_alone_makes_another_cluster() {
+        let peers = BTreeMap::from([("a".to_owned(), "https://10.0.0.1:2380".to_owned())]);
+        let first = Birth::of(1, "m-g1".into(), peers.clone());
+        let second = Birth::of(2, "m-g2".into(), peers);
+        assert_ne!(first.cluster_id, second.cluster_id);
+        assert_ne!(first.member_ids, second.member_ids);
+    }
 }

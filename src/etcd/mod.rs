@@ -2,3 +2,5 @@
 //! log lines and their causes. Pure: no I/O.
 
 pub mod birth;
+pub mod ids;
+pub mod urls;

@@ -1,1 +1,5 @@
-//! systemd
+//! What is true of systemd, over a [`crate::tree::Tree`]: unit files, search paths, aliases, masks, drop-ins,
+//! presets and SysV links. Pure: no I/O, and no running systemd is asked.
+
+pub mod name;
+pub mod unit_file;
