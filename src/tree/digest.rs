@@ -326,15 +326,7 @@ mod tests {
         ];
         let entry =
             (kind, 0..3u16, 0..2u32, 0..2u32, -1..2i64, prop::collection::btree_map(word(), word(), 0..2)).prop_map(
-                |(kind, mode, uid, gid, mtime, xattrs)| Entry {
-                    kind,
-                    mode,
-                    uid,
-                    gid,
-                    mtime,
-                    xattrs,
-                    links: None,
-                },
+                |(kind, mode, uid, gid, mtime, xattrs)| Entry { kind, mode, uid, gid, mtime, xattrs, links: None },
             );
         prop::collection::btree_map(word().prop_map(|w| TreePath::parse(&w).unwrap()), entry, 0..3)
             .prop_map(|entries| Tree { entries, store: None })

@@ -6,6 +6,7 @@
 
 pub mod digest;
 pub mod entry;
+mod header;
 pub mod path;
 pub mod read;
 pub mod resolve;
