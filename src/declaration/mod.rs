@@ -2,6 +2,91 @@
 //!
 //! [`load`] reads the files, everything else is pure.
 
+mod files;
+mod manifest;
+mod mesh_file;
 pub mod model;
+mod nodes;
+mod profile;
+mod section;
+pub mod suggest;
+mod table;
+pub mod timing;
+mod values;
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use files::{Files, MESH_FILE};
 pub use model::*;
+pub use profile::MESH_OVERLAY;
+pub use timing::Timing;
+pub use values::{parse_duration, show_duration};
+
+use crate::finding::{Finding, Problem, Rule, Severity, has_errors};
+use section::{Reports, Section};
+
+pub static MESH_FILE_MISSING: Rule = Rule {
+    code: "mesh-file-missing",
+    family: "declaration",
+    severity: Severity::Error,
+    summary: "there is no mesh.toml",
+    explanation: "A mesh is a directory with a `mesh.toml`. `-C DIR` names it; without, the current directory is taken. \
+        `fitout init DIR` writes one to start from.",
+};
+
+/// A mesh that is free of errors, and what is worth knowing about it.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The mesh.
+    pub mesh: Mesh,
+    /// Findings below the severity of an error.
+    pub warnings: Vec<Finding>,
+}
+
+/// Reads `mesh.toml` of a directory with the library around it.
+///
+/// # Errors
+/// All findings of all files when one of them is an error; a failure when a file cannot be read.
+pub fn load(directory: &Path) -> Result<Loaded, Problem> {
+    Ok(parse(&Files::read(directory)?)?)
+}
+
+/// The mesh that files in memory declare; pure.
+///
+/// # Errors
+/// All findings of all files when one of them is an error.
+pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
+    let reports = Reports::default();
+    let Some(mesh_file) = files.mesh() else {
+        return Err(vec![
+            MESH_FILE_MISSING
+                .finding(files.mesh_name(), "there is no such file")
+                .help("name the mesh's directory with `-C DIR`, or make one with `fitout init DIR`"),
+        ]);
+    };
+    let profiles: BTreeMap<String, Profile> = files
+        .profiles()
+        .iter()
+        .filter_map(|(name, (file, _))| Some((name.clone(), profile::profile(&reports, name, file)?)))
+        .collect();
+    let overlays: BTreeMap<String, Overlay> = files
+        .overlays()
+        .iter()
+        .filter_map(|(name, files)| Some((name.clone(), manifest::overlay(&reports, name, files)?)))
+        .collect();
+    let mesh = manifest::text_of(&reports, Section::Mesh, mesh_file).map(|source| {
+        table::parse(&reports, &source, &Section::OF_MESH_FILE, |table| mesh_file::decode(table, &files.directory))
+    });
+    let mesh = mesh.map(|mut mesh| {
+        mesh.profiles = profiles;
+        mesh.overlays = overlays;
+        mesh.templates = files.templates();
+        mesh
+    });
+    let (findings, sound) = reports.finish();
+    match mesh {
+        Some(mesh) if sound && !has_errors(&findings) => Ok(Loaded { mesh, warnings: findings }),
+        _ => Err(findings),
+    }
+}
