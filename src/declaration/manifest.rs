@@ -9,12 +9,13 @@
 //! conflicts = []             # overlays that may not be in the same profile
 //! packages = []              # Debian packages that the base must have; a `debian` base gets them installed
 //! base-paths = []            # absolute paths that the base must have
-//! remove = []                # absolute paths or globs of the base's that are left out
+//! remove = []                # absolute paths or globs of the base's that are left out; with a leading `?`
+//!                            # those that a base may lack
 //! edits = []                 # of: "os-release", "users", "hosts" (the built-in edits)
 //!
-//! [parameter.verbosity]      # templates see it as `parameters.verbosity`
-//! type = "integer"           # boolean | integer | string | strings
-//! default = 1                # without one, a profile or node must give the value
+//! [parameter.log-level]      # kebab-case; templates see it as `parameters.log_level`
+//! type = "string"            # boolean | integer | string | strings
+//! default = "info"           # without one, a profile or node must give the value
 //! description = "one line for people"
 //!
 //! [path."/etc/app/app.yaml"] # the target, without `.tera`; every key may be left out
@@ -53,6 +54,7 @@ use crate::finding::{Rule, Severity, Source, Span, Spanned};
 /// The file's name in an overlay's directory.
 const MANIFEST_FILE: &str = "overlay.toml";
 
+/// An overlay's directory does not have the form of an overlay.
 pub static OVERLAY_LAYOUT: Rule = Rule {
     code: "overlay-layout",
     family: "declaration",
@@ -64,7 +66,7 @@ pub static OVERLAY_LAYOUT: Rule = Rule {
 };
 
 /// Rules of this file.
-pub(super) static RULES: &[&Rule] = &[&OVERLAY_LAYOUT];
+pub(super) const RULES: &[&Rule] = &[&OVERLAY_LAYOUT];
 
 /// `stopped`, `enabled`, `masked`.
 pub(super) fn unit_state(value: &DeValue<'_>) -> Result<UnitState, Refusal> {
@@ -243,20 +245,24 @@ fn named<T>(
 }
 
 fn glob(value: &DeValue<'_>) -> Result<String, Refusal> {
-    let text = values::image_path(value)?;
-    match globset::GlobBuilder::new(&text).literal_separator(true).build() {
+    let text = values::text(value)?;
+    let path = text.strip_prefix('?').unwrap_or(&text);
+    if let Some(fault) = values::image_path_fault(path) {
+        return Err(Refusal::new(&INVALID_VALUE, format!("the path `{}` {fault}", path.escape_debug())));
+    }
+    match globset::GlobBuilder::new(path).literal_separator(true).build() {
         Ok(_) => Ok(text),
         Err(error) => Err(Refusal::new(&INVALID_VALUE, format!("`{text}` is not a glob: {}", error.kind()))),
     }
 }
 
 fn parameter(name: Spanned<String>, mut table: Table<'_>) -> Option<Parameter> {
-    // Templates read it as `parameters.NAME`.
+    // Templates see it with `_` for `-`, which must be an identifier.
     let first = name.value.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
-    let rest = name.value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let rest = name.value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !first || !rest {
         let refusal = Refusal::new(&INVALID_VALUE, "is not a parameter name")
-            .help("a lower-case letter, then letters, digits and `_`: templates read it as `parameters.NAME`");
+            .help("a lower-case letter, then lower-case letters, digits and hyphens");
         table.reports.broken(table.section, refusal.finding(&format!("parameter.{}", name.value), &name.span));
     }
     let kind = table.need("type", parameter_kind, "\"string\"");
@@ -272,12 +278,7 @@ fn parameter(name: Spanned<String>, mut table: Table<'_>) -> Option<Parameter> {
         table.refuse("default", &default.span, refusal);
     }
     table.finish();
-    Some(Parameter {
-        name,
-        kind: kind?.value,
-        default: default.map(|d| d.value),
-        description: description?.value,
-    })
+    Some(Parameter { name, kind: kind?.value, default: default.map(|d| d.value), description: description?.value })
 }
 
 fn path_rule(path: Spanned<String>, mut table: Table<'_>) -> Option<PathRule> {

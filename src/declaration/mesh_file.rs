@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::model::{
-    Base, BaseSource, Clock, Format, Image, Mesh, Pki, Registry, Site, Target, Topology,
-};
+use super::model::{Base, BaseSource, Clock, Format, Image, Mesh, Pki, Registry, Site, Target, Topology};
 use super::nodes;
 use super::section::Section;
 use super::suggest;
@@ -16,6 +14,7 @@ use super::table::{Refusal, Table};
 use super::values::{self, INVALID_VALUE, not_there_yet};
 use crate::finding::{Rule, Severity, Span, Spanned};
 
+/// A name refers to nothing that is declared.
 pub static UNKNOWN_REFERENCE: Rule = Rule {
     code: "unknown-reference",
     family: "declaration",
@@ -25,6 +24,7 @@ pub static UNKNOWN_REFERENCE: Rule = Rule {
         overlays directories `overlays/NAME`, built in or beside mesh.toml.",
 };
 
+/// A base does not say what it is made of, or says it twice.
 pub static BASE_SOURCE: Rule = Rule {
     code: "base-source",
     family: "declaration",
@@ -34,6 +34,7 @@ pub static BASE_SOURCE: Rule = Rule {
         `dir = PATH`. `packages` and `mirror` belong to `debian`; `sha256` belongs to `tar`.",
 };
 
+/// Something is declared that nothing uses.
 pub static UNUSED: Rule = Rule {
     code: "unused",
     family: "declaration",
@@ -44,7 +45,7 @@ pub static UNUSED: Rule = Rule {
 };
 
 /// Rules of this file.
-pub(super) static RULES: &[&Rule] = &[&UNKNOWN_REFERENCE, &BASE_SOURCE, &UNUSED];
+pub(super) const RULES: &[&Rule] = &[&UNKNOWN_REFERENCE, &BASE_SOURCE, &UNUSED];
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -238,7 +239,9 @@ fn suite(value: &DeValue<'_>) -> Result<String, Refusal> {
     let text = values::line(value)?;
     let good = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b));
     if !good || text.starts_with('-') {
-        return Err(Refusal::new(&INVALID_VALUE, format!("`{text}` is not a suite of Debian")).help("for instance \"trixie\""));
+        return Err(
+            Refusal::new(&INVALID_VALUE, format!("`{text}` is not a suite of Debian")).help("for instance \"trixie\"")
+        );
     }
     Ok(text)
 }
@@ -287,7 +290,8 @@ fn base(name: Spanned<String>, mut table: Table<'_>) -> Option<Base> {
     let sha256 = table.get("sha256", values::sha256);
     let dir = table.get("dir", values::host_path);
     let packages = table.list("packages", values::package);
-    let given: Vec<&str> = ["debian", "tar", "dir", "oci"].into_iter().filter(|k| table.key_span(k).is_some()).collect();
+    let given: Vec<&str> =
+        ["debian", "tar", "dir", "oci"].into_iter().filter(|k| table.key_span(k).is_some()).collect();
     table.later("oci", "a base from an OCI image");
     let misplaced = |key: &str, belongs: &str| {
         if let (Some(span), false) = (table.key_span(key), given.contains(&belongs)) {
@@ -402,4 +406,3 @@ fn pki_section(table: Option<Table<'_>>, file: &Span) -> Pki {
     table.finish();
     pki
 }
-

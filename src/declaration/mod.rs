@@ -8,6 +8,7 @@ mod mesh_file;
 pub mod model;
 mod nodes;
 mod profile;
+mod rules;
 mod section;
 pub mod suggest;
 mod table;
@@ -20,12 +21,14 @@ use std::path::Path;
 pub use files::{Files, MESH_FILE};
 pub use model::*;
 pub use profile::MESH_OVERLAY;
+pub use rules::RULES;
 pub use timing::Timing;
 pub use values::{parse_duration, show_duration};
 
 use crate::finding::{Finding, Problem, Rule, Severity, has_errors};
 use section::{Reports, Section};
 
+/// There is no mesh.toml.
 pub static MESH_FILE_MISSING: Rule = Rule {
     code: "mesh-file-missing",
     family: "declaration",
@@ -84,9 +87,53 @@ pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
         mesh.templates = files.templates();
         mesh
     });
+    if let Some(mesh) = &mesh {
+        rules::run(mesh, &reports);
+    }
     let (findings, sound) = reports.finish();
     match mesh {
         Some(mesh) if sound && !has_errors(&findings) => Ok(Loaded { mesh, warnings: findings }),
         _ => Err(findings),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESH: &str = r#"
+[mesh]
+name = "harbour"
+topology = "quorum"
+network = "10.77.0.0/24"
+[image]
+version = "1"
+[base.common]
+debian = "trixie"
+[site.lisbon]
+[site.porto]
+[site.madrid]
+[node.lis1]
+site = "lisbon"
+address = "10.77.0.11"
+profile = "voter"
+[node.por1]
+site = "porto"
+address = "10.77.0.12"
+profile = "voter"
+[node.mad1]
+site = "madrid"
+address = "10.77.0.13"
+profile = "voter"
+"#;
+
+    #[test]
+    fn a_plain_mesh_is_read() {
+        let loaded = parse(&Files::builtin().with(MESH_FILE, MESH)).unwrap();
+        let mesh = loaded.mesh;
+        assert_eq!(mesh.registry_nodes().map(|n| n.name.value.as_str()).collect::<Vec<_>>(), ["lis1", "mad1", "por1"]);
+        assert_eq!(mesh.domain.value, "harbour.mesh");
+        assert_eq!(mesh.token(), "harbour-g1");
+        assert_eq!(loaded.warnings, []);
     }
 }

@@ -326,11 +326,11 @@ pub struct Manifest {
     pub parameters: BTreeMap<String, Parameter>,
     /// `[path."/etc/x"]`: owner, mode, replace.
     pub paths: BTreeMap<String, PathRule>,
-    /// `remove`: absolute globs.
+    /// `remove`: absolute globs; with a leading `?` those that a base may lack.
     pub removals: Vec<Spanned<String>>,
     /// `[unit."x.service"] state = …`.
     pub units: BTreeMap<String, Spanned<UnitState>>,
-    /// `[edit.NAME]`: one of the built-in edits, with the place that asks for it.
+    /// `edits`: the built-in edits, each with the place that asks for it.
     pub edits: Vec<Spanned<Edit>>,
     /// `[user.NAME]`: system users (and a group of the same name) that the overlay needs.
     pub users: BTreeMap<String, User>,

@@ -9,6 +9,7 @@ use super::table::{Refusal, Table};
 use super::values::{self, INVALID_VALUE};
 use crate::finding::{Rule, Severity, Spanned};
 
+/// Two nodes have one name.
 pub static DUPLICATE_NAME: Rule = Rule {
     code: "duplicate-name",
     family: "declaration",
@@ -19,6 +20,7 @@ pub static DUPLICATE_NAME: Rule = Rule {
         registry, the host names and the names in certificates, so each is unique.",
 };
 
+/// A group has more nodes than addresses.
 pub static TOO_FEW_ADDRESSES: Rule = Rule {
     code: "too-few-addresses",
     family: "declaration",
@@ -29,7 +31,7 @@ pub static TOO_FEW_ADDRESSES: Rule = Rule {
 };
 
 /// Rules of this file.
-pub(super) static RULES: &[&Rule] = &[&DUPLICATE_NAME, &TOO_FEW_ADDRESSES];
+pub(super) const RULES: &[&Rule] = &[&DUPLICATE_NAME, &TOO_FEW_ADDRESSES];
 
 /// All nodes of the declaration, groups expanded.
 pub(super) fn nodes(file: &mut Table<'_>) -> BTreeMap<String, Node> {
@@ -132,12 +134,12 @@ fn group(name: Spanned<String>, mut table: Table<'_>) -> Vec<Node> {
     let (first, last) = addresses.value;
     let room = number(last) - number(first) + 1;
     if room < u128::from(count.value) {
-        let refusal = Refusal::new(
-            &TOO_FEW_ADDRESSES,
-            format!("{room} addresses for {} nodes", count.value),
-        )
-        .label(format!("{room} addresses"))
-        .help(format!("let the range end at {} or later", address(first, number(first) + u128::from(count.value) - 1)));
+        let refusal = Refusal::new(&TOO_FEW_ADDRESSES, format!("{room} addresses for {} nodes", count.value))
+            .label(format!("{room} addresses"))
+            .help(format!(
+                "let the range end at {} or later",
+                address(first, number(first) + u128::from(count.value) - 1)
+            ));
         table.refuse("addresses", &addresses.span, refusal);
     }
     let width = count.value.to_string().len().max(3);

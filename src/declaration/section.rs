@@ -26,15 +26,8 @@ pub(super) enum Section {
 
 impl Section {
     /// All sections of `mesh.toml`.
-    pub const OF_MESH_FILE: [Section; 7] = [
-        Section::Mesh,
-        Section::Image,
-        Section::Base,
-        Section::Registry,
-        Section::Pki,
-        Section::Sites,
-        Section::Nodes,
-    ];
+    pub const OF_MESH_FILE: [Section; 7] =
+        [Section::Mesh, Section::Image, Section::Base, Section::Registry, Section::Pki, Section::Sites, Section::Nodes];
 }
 
 /// Findings and broken sections.

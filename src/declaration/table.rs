@@ -9,6 +9,7 @@ use super::section::{Reports, Section};
 use super::suggest;
 use crate::finding::{Finding, Rule, Severity, Source, Span, Spanned};
 
+/// A file of the declaration is not TOML.
 pub static TOML_SYNTAX: Rule = Rule {
     code: "toml-syntax",
     family: "declaration",
@@ -19,6 +20,7 @@ pub static TOML_SYNTAX: Rule = Rule {
         only when the syntax is right.",
 };
 
+/// A file of the declaration is not UTF-8 text.
 pub static NOT_TEXT: Rule = Rule {
     code: "not-text",
     family: "declaration",
@@ -27,6 +29,7 @@ pub static NOT_TEXT: Rule = Rule {
     explanation: "TOML files are UTF-8. Convert the file, for instance with `iconv -t utf-8`.",
 };
 
+/// A key that fitout does not know.
 pub static UNKNOWN_KEY: Rule = Rule {
     code: "unknown-key",
     family: "declaration",
@@ -36,6 +39,7 @@ pub static UNKNOWN_KEY: Rule = Rule {
         word. Keys are in kebab-case (`round-trip`, not `round_trip`).",
 };
 
+/// A key without default is not given.
 pub static MISSING_KEY: Rule = Rule {
     code: "missing-key",
     family: "declaration",
@@ -45,6 +49,7 @@ pub static MISSING_KEY: Rule = Rule {
         `fitout init DIR` writes a commented file that has them all.",
 };
 
+/// A value of another type than its key wants.
 pub static WRONG_TYPE: Rule = Rule {
     code: "wrong-type",
     family: "declaration",
@@ -54,7 +59,7 @@ pub static WRONG_TYPE: Rule = Rule {
 };
 
 /// Rules of this file.
-pub(super) static RULES: &[&Rule] = &[&TOML_SYNTAX, &NOT_TEXT, &UNKNOWN_KEY, &MISSING_KEY, &WRONG_TYPE];
+pub(super) const RULES: &[&Rule] = &[&TOML_SYNTAX, &NOT_TEXT, &UNKNOWN_KEY, &MISSING_KEY, &WRONG_TYPE];
 
 /// Why a value was refused.
 #[derive(Debug)]
@@ -310,7 +315,8 @@ impl<'a> Table<'a> {
                 continue;
             }
             let span = Span::new(self.source, k.span());
-            let place = if self.path.is_empty() { "at the top level".to_owned() } else { format!("in `{}`", self.path) };
+            let place =
+                if self.path.is_empty() { "at the top level".to_owned() } else { format!("in `{}`", self.path) };
             let mut known = self.known.clone();
             known.sort_unstable();
             let mut finding = UNKNOWN_KEY
@@ -352,7 +358,8 @@ pub(super) fn parse<T>(
     let value = decode(Table::of_file(reports, first, source, table.get_ref()));
     if !errors.is_empty() {
         reports.retain_from(start, |f| {
-            let on_faulty_line = f.span.as_ref().is_some_and(|s| lines.contains(&s.source.line_column(s.range.start).0));
+            let on_faulty_line =
+                f.span.as_ref().is_some_and(|s| lines.contains(&s.source.line_column(s.range.start).0));
             !on_faulty_line && f.code != MISSING_KEY.code && f.code != UNKNOWN_KEY.code
         });
     }

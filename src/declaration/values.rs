@@ -12,6 +12,7 @@ use super::suggest;
 use super::table::{Refusal, type_with_article};
 use crate::finding::{Rule, Severity};
 
+/// A value that cannot be what its key wants.
 pub static INVALID_VALUE: Rule = Rule {
     code: "invalid-value",
     family: "declaration",
@@ -21,6 +22,7 @@ pub static INVALID_VALUE: Rule = Rule {
         than KiB, MiB, GiB or TiB, an address that is none, a word that is not among those allowed.",
 };
 
+/// A file mode is a number instead of an octal text.
 pub static MODE_AS_NUMBER: Rule = Rule {
     code: "mode-as-number",
     family: "declaration",
@@ -30,6 +32,7 @@ pub static MODE_AS_NUMBER: Rule = Rule {
         not `rw-r--r--`. So a mode is a text of octal digits: `mode = \"0644\"`.",
 };
 
+/// A name is not an RFC 1123 label.
 pub static INVALID_NAME: Rule = Rule {
     code: "invalid-name",
     family: "declaration",
@@ -41,6 +44,7 @@ pub static INVALID_NAME: Rule = Rule {
         one name.",
 };
 
+/// A key or value whose feature this version does not have.
 pub static NOT_THERE_YET: Rule = Rule {
     code: "not-there-yet",
     family: "declaration",
@@ -51,7 +55,7 @@ pub static NOT_THERE_YET: Rule = Rule {
 };
 
 /// Rules of this file.
-pub(super) static RULES: &[&Rule] = &[&INVALID_VALUE, &MODE_AS_NUMBER, &INVALID_NAME, &NOT_THERE_YET];
+pub(super) const RULES: &[&Rule] = &[&INVALID_VALUE, &MODE_AS_NUMBER, &INVALID_NAME, &NOT_THERE_YET];
 
 /// The refusal of a feature that is not built yet; `what` completes "… is not there yet".
 pub(super) fn not_there_yet(what: &str) -> Refusal {
@@ -198,7 +202,8 @@ pub(super) fn mode(value: &DeValue<'_>) -> Result<u16, Refusal> {
         let digits = meant.trim_start_matches("0o");
         if let (Ok(read), true) = (integer(value), digits.bytes().all(|b| (b'0'..b'8').contains(&b))) {
             if number.radix() == 10 {
-                refusal = refusal.note(format!("{meant} decimal is {read:#06o}, not 0{digits} octal").replace("0o", "0"));
+                refusal =
+                    refusal.note(format!("{meant} decimal is {read:#06o}, not 0{digits} octal").replace("0o", "0"));
             }
             refusal = refusal.help(format!("write `\"{digits:0>4}\"`"));
         }
@@ -275,7 +280,9 @@ pub(super) fn network(value: &DeValue<'_>) -> Result<IpNet, Refusal> {
         invalid(format!("`{}` is not a network", text.escape_debug())).help("for instance \"10.77.0.0/24\"")
     })?;
     if net.addr() != net.network() {
-        return Err(invalid(format!("`{text}` has bits set beyond its prefix")).help(format!("write `\"{}\"`", net.trunc())));
+        return Err(
+            invalid(format!("`{text}` has bits set beyond its prefix")).help(format!("write `\"{}\"`", net.trunc()))
+        );
     }
     Ok(net)
 }
@@ -341,7 +348,10 @@ pub(super) fn parameter(value: &DeValue<'_>) -> Result<Value, Refusal> {
         }
         other => Err(Refusal::new(
             &super::table::WRONG_TYPE,
-            format!("a parameter is a boolean, a whole number, a text or a list of texts, not {}", type_with_article(other)),
+            format!(
+                "a parameter is a boolean, a whole number, a text or a list of texts, not {}",
+                type_with_article(other)
+            ),
         )),
     }
 }
@@ -424,7 +434,8 @@ mod tests {
 
     #[test]
     fn modes() {
-        let read = |toml: &str| mode(DeValue::parse(toml).unwrap().get_ref()).map_err(|r| (r.rule.code, r.note, r.help));
+        let read =
+            |toml: &str| mode(DeValue::parse(toml).unwrap().get_ref()).map_err(|r| (r.rule.code, r.note, r.help));
         assert_eq!(read("'0644'"), Ok(0o644));
         assert_eq!(read("'755'"), Ok(0o755));
         assert_eq!(read("'4755'"), Ok(0o4755));
@@ -445,7 +456,8 @@ mod tests {
         {
             assert_eq!(unit_name_fault(name).is_none(), good, "{name}");
         }
-        for (path, good) in [("/etc/x", true), ("etc/x", false), ("/etc/../x", false), ("/etc//x", false), ("/", false)] {
+        for (path, good) in [("/etc/x", true), ("etc/x", false), ("/etc/../x", false), ("/etc//x", false), ("/", false)]
+        {
             assert_eq!(image_path_fault(path).is_none(), good, "{path}");
         }
     }

@@ -1,0 +1,74 @@
+//! The rules of the declaration: pure functions of a decoded mesh.
+
+use super::model::Mesh;
+use super::section::{Reports, Section};
+use super::{manifest, mesh_file, nodes, table, values};
+use crate::finding::{Finding, Rule};
+
+/// One rule with its function, and the sections that must be sound for it to say anything true.
+#[derive(Debug)]
+pub(super) struct Check {
+    rule: &'static Rule,
+    needs: &'static [Section],
+    run: fn(&Mesh, &mut Vec<Finding>),
+}
+
+/// Families of checks, one file each.
+const CHECKS: &[&[Check]] = &[];
+
+/// Rules that decoding itself applies.
+const DECODING: &[&[&Rule]] =
+    &[&[&super::MESH_FILE_MISSING], table::RULES, values::RULES, manifest::RULES, mesh_file::RULES, nodes::RULES];
+
+const fn count() -> usize {
+    let (mut n, mut i) = (0, 0);
+    while i < CHECKS.len() {
+        n += CHECKS[i].len();
+        i += 1;
+    }
+    i = 0;
+    while i < DECODING.len() {
+        n += DECODING[i].len();
+        i += 1;
+    }
+    n
+}
+
+const fn all() -> [&'static Rule; count()] {
+    let mut rules: [&'static Rule; count()] = [&super::MESH_FILE_MISSING; count()];
+    let (mut n, mut i) = (0, 0);
+    while i < DECODING.len() {
+        let mut j = 0;
+        while j < DECODING[i].len() {
+            rules[n] = DECODING[i][j];
+            n += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    i = 0;
+    while i < CHECKS.len() {
+        let mut j = 0;
+        while j < CHECKS[i].len() {
+            rules[n] = CHECKS[i][j].rule;
+            n += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    rules
+}
+
+/// Every rule of the declaration.
+pub static RULES: &[&Rule] = &all();
+
+/// Runs every check whose sections are sound.
+pub(super) fn run(mesh: &Mesh, reports: &Reports) {
+    for check in CHECKS.iter().copied().flatten() {
+        if reports.sound(check.needs) {
+            let mut findings = Vec::new();
+            (check.run)(mesh, &mut findings);
+            findings.into_iter().for_each(|f| reports.add(f));
+        }
+    }
+}
