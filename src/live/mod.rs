@@ -1,1 +1,15 @@
-//! live
+//! The living registry: handshakes, etcd's client, and the check of an image against it.
+//!
+//! tokio and etcd-client are used here and nowhere else. Asking ([`observe`]) is apart from judging ([`judge`]):
+//! the judges are pure functions of what was seen, and are tested without a network.
+
+pub mod check;
+pub mod client;
+pub mod credentials;
+pub mod endpoint;
+pub mod handshake;
+pub mod judge;
+pub mod observe;
+mod verifier;
+
+pub use check::{Options, RULES, check};

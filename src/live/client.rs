@@ -1,0 +1,148 @@
+//! etcd's client for one endpoint. The calls are blocking: the runtime is inside.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use tokio::runtime::Runtime;
+
+use super::credentials::Credentials;
+use super::endpoint::Endpoint;
+use super::handshake::{Kind, Trouble};
+use super::observe::{Answer, Member};
+use crate::etcd::ids::Id;
+use crate::finding::Failure;
+
+/// A client of one member.
+pub struct Client {
+    runtime: Runtime,
+    inner: etcd_client::Client,
+}
+
+impl Client {
+    /// Prepares a client. Nothing is sent yet: etcd-client connects at the first call.
+    ///
+    /// # Errors
+    /// When the runtime cannot be made or the certificates are not accepted.
+    pub fn new(endpoint: &Endpoint, credentials: &Credentials, deadline: Instant) -> Result<Client, Trouble> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Trouble::new(Kind::Request, format!("no runtime: {e}")))?;
+        let tls = TlsOptions::new()
+            .ca_certificate(Certificate::from_pem(&credentials.authority_pem))
+            .identity(Identity::from_pem(&credentials.certificate_pem, credentials.key_pem.as_slice()));
+        let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(left(deadline));
+        let connecting = etcd_client::Client::connect([endpoint.to_string()], Some(options));
+        let inner = runtime
+            .block_on(async { tokio::time::timeout(left(deadline), connecting).await })
+            .map_err(|_| Trouble::new(Kind::Silent, "no answer in time"))?
+            .map_err(|e| Trouble::new(Kind::Request, reason(&e)))?;
+        Ok(Client { runtime, inner })
+    }
+
+    /// What this member says of itself and of the member list. Only reads, and only calls that a member
+    /// answers alone: `alarm` would go through consensus, so alarms are taken from the status.
+    ///
+    /// # Errors
+    /// When the status is not answered in time. A member list that is not answered (etcd 3.5 asks the leader for it)
+    /// is part of the answer.
+    pub fn ask(&mut self, deadline: Instant) -> Result<Answer, Trouble> {
+        let mut client = self.inner.clone();
+        let status = self.call(deadline, async move { client.status().await })?;
+        let header = status.header();
+        let mut client = self.inner.clone();
+        let members = self.call(deadline, async move { client.member_list().await }).map(|list| {
+            let member = |m: &etcd_client::Member| Member {
+                id: Id(m.id()),
+                name: m.name().to_owned(),
+                peer_urls: m.peer_urls().to_vec(),
+                client_urls: m.client_urls().to_vec(),
+                learner: m.is_learner(),
+            };
+            list.members().iter().map(member).collect()
+        });
+        Ok(Answer {
+            cluster: Id(header.map_or(0, |h| h.cluster_id())),
+            member: Id(header.map_or(0, |h| h.member_id())),
+            version: status.version().to_owned(),
+            leader: (status.leader() != 0).then(|| Id(status.leader())),
+            learner: status.is_learner(),
+            errors: status.errors().to_vec(),
+            members,
+        })
+    }
+
+    /// Writes a key.
+    ///
+    /// # Errors
+    /// When it is not done in time.
+    pub fn put(&mut self, key: &str, value: &str, deadline: Instant) -> Result<(), Trouble> {
+        let mut client = self.inner.clone();
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.call(deadline, async move { client.put(key, value, None).await }).map(|_| ())
+    }
+
+    /// Reads a key, linearizable; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When it is not answered in time.
+    pub fn get(&mut self, key: &str, deadline: Instant) -> Result<Option<String>, Trouble> {
+        let mut client = self.inner.clone();
+        let key = key.to_owned();
+        let response = self.call(deadline, async move { client.get(key, None).await })?;
+        Ok(response.kvs().first().map(|kv| String::from_utf8_lossy(kv.value()).into_owned()))
+    }
+
+    /// Removes a key and tells whether it was there.
+    ///
+    /// # Errors
+    /// When it is not done in time.
+    pub fn delete(&mut self, key: &str, deadline: Instant) -> Result<bool, Trouble> {
+        let mut client = self.inner.clone();
+        let key = key.to_owned();
+        Ok(self.call(deadline, async move { client.delete(key, None).await })?.deleted() > 0)
+    }
+
+    fn call<T>(
+        &self,
+        deadline: Instant,
+        request: impl Future<Output = Result<T, etcd_client::Error>>,
+    ) -> Result<T, Trouble> {
+        self.runtime
+            .block_on(async { tokio::time::timeout(left(deadline), request).await })
+            .map_err(|_| Trouble::new(Kind::Silent, "no answer in time"))?
+            .map_err(|e| Trouble::new(Kind::Request, reason(&e)))
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Failure {
+        Failure::new(trouble.reason)
+    }
+}
+
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+/// The message of etcd with the causes that gRPC keeps behind it.
+fn reason(error: &etcd_client::Error) -> String {
+    let etcd_client::Error::GRpcStatus(status) = error else { return error.to_string() };
+    let mut text = status.message().to_owned();
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text = if text.is_empty() { message } else { format!("{text}: {message}") };
+        }
+        cause = error.source();
+    }
+    if text.is_empty() { format!("{:?}", status.code()) } else { text }
+}
