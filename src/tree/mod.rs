@@ -9,6 +9,8 @@ pub mod entry;
 mod header;
 pub mod path;
 pub mod read;
+#[cfg(test)]
+mod readers;
 pub mod resolve;
 pub mod write;
 
