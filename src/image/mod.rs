@@ -1,4 +1,9 @@
 //! Images: bases, parts, formats, the embedded manifest, the cache and the lock file.
 
+pub mod gzip;
+pub mod index;
 pub mod manifest;
+pub mod output;
+pub mod parts;
 pub mod progress;
+pub mod splice;

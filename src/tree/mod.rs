@@ -10,7 +10,7 @@ mod header;
 pub mod path;
 pub mod read;
 #[cfg(test)]
-mod readers;
+pub(crate) mod readers;
 pub mod resolve;
 pub mod write;
 

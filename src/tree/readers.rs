@@ -69,6 +69,15 @@ pub(crate) fn tar_of(tree: &Tree) -> Vec<u8> {
     out
 }
 
+/// When this fails, the writer gives other bytes than before: raise [`super::write::FORMAT`] with this digest.
+#[test]
+fn the_bytes_of_the_writer_are_known() {
+    assert_eq!(
+        super::Digest::of(&tar_of(&hard_tree())).hex(),
+        "7acd5fb2f63a4ffefdb8f5fbf5f2347ab54f4b4654a40d7ec5c2d2a1f901c00b"
+    );
+}
+
 fn read_by(program: &str, arguments: &[&str], archive: &[u8]) -> String {
     let mut child = Command::new(program)
         .args(arguments)

@@ -16,6 +16,10 @@ use super::header::{self, BLOCK};
 use super::{Data, Digest, Entry, Kind, LinkGroup, Place, Store, TreePath};
 use crate::finding::Failure;
 
+/// How entries become bytes. Part of every cache key: raise it when the writer gives other bytes for the same entries,
+/// which the test `the_bytes_of_the_writer_are_known` tells.
+pub const FORMAT: &str = "tar ustar-1";
+
 /// How much of the base is held in memory at once.
 const CHUNK: usize = 256 << 10;
 
@@ -27,6 +31,15 @@ impl Links {
     /// The name under which the content of an entry was written earlier in the same archive.
     pub fn earlier(&self, entry: &Entry) -> Option<&TreePath> {
         self.0.get(&entry.links?).map(|(path, _)| path)
+    }
+
+    /// Takes up the groups of entries that are known to be written already.
+    pub fn take_up<'a>(&mut self, entries: impl IntoIterator<Item = (&'a TreePath, &'a Entry)>) {
+        for (path, entry) in entries {
+            if let Some(group) = entry.links {
+                self.0.entry(group).or_insert_with(|| (path.clone(), entry.clone()));
+            }
+        }
     }
 }
 

@@ -1,0 +1,220 @@
+//! Files that appear whole or not at all.
+//!
+//! A file is written under a temporary name in the target's directory, forced to the disk, and then takes its final
+//! name. A killed run leaves at most temporary files; they have names of their own, a living run holds a lock on its
+//! own, and [`sweep`] removes the rest at the next start.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use tempfile::NamedTempFile;
+
+use crate::finding::Failure;
+
+/// What the names of temporary files begin and end with.
+const PREFIX: &str = ".fitout-";
+const SUFFIX: &str = ".partial";
+
+/// Who may read the file. Never the umask's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// `0600`: it holds private keys.
+    Owner,
+    /// `0644`.
+    Everyone,
+}
+
+/// A file that is being written. Dropping it removes it.
+#[derive(Debug)]
+pub struct Atomic {
+    file: NamedTempFile,
+    target: PathBuf,
+}
+
+impl Atomic {
+    /// Begins to write `target`, whose directory must exist.
+    ///
+    /// # Errors
+    /// When no file can be made there.
+    pub fn create(target: &Path, access: Access) -> Result<Atomic, Failure> {
+        Self::begin(target, access).map_err(|e| Self::failure("write", target, &e))
+    }
+
+    fn begin(target: &Path, access: Access) -> io::Result<Atomic> {
+        let directory = directory_of(target);
+        loop {
+            let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(directory)?;
+            // Another run may sweep between the two calls: it then has the lock, or has removed the file. Where a
+            // file system knows no locks nobody can sweep either.
+            let swept = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive)
+                .is_err_and(|e| e == rustix::io::Errno::WOULDBLOCK)
+                || file.as_file().metadata()?.nlink() == 0;
+            if swept {
+                continue;
+            }
+            let mode = match access {
+                Access::Owner => 0o600,
+                Access::Everyone => 0o644,
+            };
+            file.as_file().set_permissions(Permissions::from_mode(mode))?;
+            return Ok(Atomic { file, target: target.to_owned() });
+        }
+    }
+
+    /// The file to write to.
+    pub fn file(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// The final name.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Forces the file to the disk and gives it its final name, replacing what was there.
+    ///
+    /// # Errors
+    /// When it cannot be stored; nothing then has the final name, or what had it before still has.
+    pub fn commit(self) -> Result<(), Failure> {
+        let Atomic { file, target } = self;
+        let store = || -> io::Result<()> {
+            file.as_file().sync_all()?;
+            file.persist(&target).map_err(|e| e.error)?;
+            File::open(directory_of(&target))?.sync_all()
+        };
+        store().map_err(|e| Self::failure("store", &target, &e))
+    }
+
+    /// A failure to write `target`, with help when the disk is full.
+    pub fn failure(what: &str, target: &Path, error: &io::Error) -> Failure {
+        let failure = Failure::io(what, target, error);
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => failure.help(format!(
+                "make room on the file system of {}; nothing was left under the final name",
+                directory_of(target).display()
+            )),
+            _ => failure,
+        }
+    }
+}
+
+/// Writes a whole small file.
+///
+/// # Errors
+/// As [`Atomic::create`] and [`Atomic::commit`].
+pub fn write(target: &Path, access: Access, bytes: &[u8]) -> Result<(), Failure> {
+    let mut atomic = Atomic::create(target, access)?;
+    atomic.file().write_all(bytes).map_err(|e| Atomic::failure("write", target, &e))?;
+    atomic.commit()
+}
+
+/// Removes the temporary files that killed runs left in a directory, and returns how many. Those of living runs stay.
+///
+/// # Errors
+/// When the directory cannot be read or a file cannot be removed.
+pub fn sweep(directory: &Path) -> Result<usize, Failure> {
+    let mut removed = 0;
+    for entry in std::fs::read_dir(directory).map_err(|e| Failure::io("read", directory, &e))? {
+        let entry = entry.map_err(|e| Failure::io("read", directory, &e))?;
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if !name.starts_with(PREFIX.as_bytes()) || !name.ends_with(SUFFIX.as_bytes()) {
+            continue;
+        }
+        let remove = || -> io::Result<bool> {
+            let file = File::open(entry.path())?;
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                return Ok(false);
+            }
+            std::fs::remove_file(entry.path())?;
+            Ok(true)
+        };
+        match remove() {
+            Ok(gone) => removed += usize::from(gone),
+            // It was renamed or removed in the meantime.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(Failure::io("remove", &entry.path(), &e)),
+        }
+    }
+    Ok(removed)
+}
+
+/// The directory in which a file lies or will lie.
+fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_with_its_mode() {
+        let directory = tempfile::tempdir().unwrap();
+        for (access, mode) in [(Access::Owner, 0o600), (Access::Everyone, 0o644)] {
+            let target = directory.path().join("image");
+            let mut atomic = Atomic::create(&target, access).unwrap();
+            atomic.file().write_all(b"half").unwrap();
+            assert_eq!(atomic.target(), target);
+            assert!(!target.exists() || std::fs::read(&target).unwrap() == b"whole");
+            atomic.file().set_len(0).unwrap();
+            drop(atomic);
+            write(&target, access, b"whole").unwrap();
+            assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+            assert_eq!(target.metadata().unwrap().mode() & 0o7777, mode);
+            assert_eq!(names(directory.path()), ["image"]);
+        }
+    }
+
+    #[test]
+    fn what_was_there_stays_when_the_new_one_is_given_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("image");
+        write(&target, Access::Owner, b"old").unwrap();
+        let mut atomic = Atomic::create(&target, Access::Owner).unwrap();
+        atomic.file().write_all(b"new").unwrap();
+        assert_eq!(names(directory.path()).len(), 2);
+        drop(atomic);
+        assert_eq!((names(directory.path()).len(), std::fs::read(&target).unwrap()), (1, b"old".to_vec()));
+    }
+
+    #[test]
+    fn leftovers_of_killed_runs_are_swept_and_files_under_way_are_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let leftover = format!("{PREFIX}abc123{SUFFIX}");
+        for name in [leftover.as_str(), ".fitout-cache", "other.partial", "image"] {
+            std::fs::write(directory.path().join(name), b"").unwrap();
+        }
+        let under_way = Atomic::create(&directory.path().join("image"), Access::Owner).unwrap();
+        assert_eq!(sweep(directory.path()), Ok(1));
+        let left = names(directory.path());
+        assert!(!left.contains(&leftover) && left.len() == 4, "{left:?}");
+        under_way.commit().unwrap();
+        assert_eq!(names(directory.path()), [".fitout-cache", "image", "other.partial"]);
+    }
+
+    #[test]
+    fn a_missing_directory_and_a_full_disk_are_said() {
+        let failure = Atomic::create(Path::new("/nonexistent/dist/image"), Access::Owner).map(|_| ()).unwrap_err();
+        assert!(failure.message.starts_with("cannot write /nonexistent/dist/image: No such file"), "{failure}");
+        let full = io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+        let failure = Atomic::failure("write", Path::new("dist/image"), &full);
+        assert_eq!(
+            failure.help.as_deref(),
+            Some("make room on the file system of dist; nothing was left under the final name")
+        );
+    }
+}
