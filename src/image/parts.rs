@@ -291,7 +291,8 @@ mod tests {
         assert_eq!(count.0.load(Ordering::Relaxed), first.facts.raw_length, "the second comes from the cache");
         assert_eq!((again.facts, again.state.digest()), (first.facts, first.state.digest()));
 
-        let damages: [(&str, fn(&Path)); 4] = [
+        type Damage = fn(&Path);
+        let damages: [(&str, Damage); 4] = [
             ("a flipped bit", |path| {
                 let mut bytes = std::fs::read(path).unwrap();
                 bytes[1000] ^= 1;
