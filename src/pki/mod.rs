@@ -1,5 +1,21 @@
 //! Authorities, certificate profiles, the store, inspection, and handshakes in memory.
 
+pub mod authority;
+pub mod inspect;
+pub mod key;
+pub mod names;
+pub mod passphrase;
+pub mod profiles;
+pub mod request;
+pub mod rules;
+pub mod store;
+
+pub use inspect::Certificate;
+pub use passphrase::Passphrase;
+pub use profiles::AuthorityName;
+pub use rules::RULES;
+pub use store::{Access, Issue, Public, Store};
+
 use zeroize::Zeroizing;
 
 /// What a leaf certificate is for; the names are cfssl's profiles.
