@@ -80,12 +80,12 @@ pub fn private_keys(content: &[u8]) -> Vec<Result<Digest, KeyError>> {
         return found;
     }
     // A DER key is a SEQUENCE; nothing longer than an RSA key of 16384 bits is one.
-    if content.first() == Some(&0x30) && content.len() < 16 * 1024 {
-        if let Ok(key) = PrivateKeyDer::try_from(content) {
-            if let Ok(spki) = public_key(&key) {
-                return vec![Ok(Digest::of(&spki))];
-            }
-        }
+    if content.first() == Some(&0x30)
+        && content.len() < 16 * 1024
+        && let Ok(key) = PrivateKeyDer::try_from(content)
+        && let Ok(spki) = public_key(&key)
+    {
+        return vec![Ok(Digest::of(&spki))];
     }
     Vec::new()
 }

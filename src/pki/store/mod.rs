@@ -237,7 +237,8 @@ impl Store {
         for (request, reason) in &todo {
             match (issue, self.signer(request, now)) {
                 (Issue::Refused, _) => findings.push(refused(request, reason)),
-                (Issue::Allowed, Err(finding)) => findings.push(finding),
+                (Issue::Allowed, Err(Problem::Findings(more))) => findings.extend(more),
+                (Issue::Allowed, Err(failure)) => return Err(failure),
                 (Issue::Allowed, Ok(_)) => {}
             }
         }
@@ -279,7 +280,7 @@ impl Store {
         Ok(Existing::Good(leaf(request.purpose, certificate_pem, certificate, Some(key_pem))))
     }
 
-    fn signer(&self, request: &Request, now: OffsetDateTime) -> Result<&Signer, Finding> {
+    fn signer(&self, request: &Request, now: OffsetDateTime) -> Result<&Signer, Problem> {
         let authority = self.authority(request.purpose.authority());
         let path = self.files.authority_key(authority.name).display().to_string();
         let dates = match authority.certificate.at(now) {
@@ -289,12 +290,13 @@ impl Store {
         };
         if let Some(dates) = dates {
             let message = format!("the {} must be issued and its authority cannot sign: {dates}", request.title());
-            return Err(rules::AUTHORITY_DATES.finding(format!("{} authority", authority.name), message));
+            return Err(rules::AUTHORITY_DATES.finding(format!("{} authority", authority.name), message).into());
         }
         authority.signer.as_ref().ok_or_else(|| {
             rules::AUTHORITY_KEY
                 .finding(&path, format!("the {} must be issued and the authority's key is not there", request.title()))
                 .help(format!("put the key of the {} authority back as {path}", authority.name))
+                .into()
         })
     }
 
