@@ -58,22 +58,31 @@ impl UnitName {
     pub fn with_kind(&self, kind: &str) -> Option<UnitName> {
         UnitName::parse(&format!("{}.{kind}", self.stem()))
     }
-    /// Names from which drop-ins are shared by a dash: `foo-bar-baz.service` gives `foo-bar-.service`, `foo-.service`.
-    pub fn dash_prefixes(&self) -> Vec<String> {
-        let (prefix, rest) = match self.stem().find('@') {
-            Some(at) => self.stem().split_at(at),
-            None => (self.stem(), ""),
-        };
+    /// The names under which directories beside unit files apply to this unit (`NAME.d`, `NAME.wants`, …), the most
+    /// specific first: itself, its template, and prefixes that end in a dash. The type's own (`service.d`) is not
+    /// among them. Order and contents as `unit_file_find_dirs` has them (systemd: `shared/dropin.c`).
+    pub fn directory_names(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let mut end = prefix.len();
-        while let Some(dash) = prefix[..end].rfind('-') {
-            // A dash at the end or the start of the prefix names no shorter one.
-            if dash > 0 && dash + 1 < prefix.len() {
-                all.push(format!("{}{rest}.{}", &prefix[..=dash], self.kind()));
-            }
-            end = dash;
-        }
+        self.add_directory_names(&mut all);
         all
+    }
+
+    fn add_directory_names(&self, all: &mut Vec<String>) {
+        if all.contains(&self.0) {
+            return;
+        }
+        all.push(self.0.clone());
+        if let Some(template) = self.template() {
+            template.add_directory_names(all);
+        }
+        // `foo-bar` is followed by `foo-`; a dash at the end is passed over once, one at the start names nothing.
+        let prefix = self.prefix();
+        let search = prefix.strip_suffix('-').unwrap_or(prefix);
+        let Some(dash) = search.rfind('-').filter(|dash| *dash > 0) else { return };
+        let instance = self.instance().map(|i| format!("@{i}")).unwrap_or_default();
+        if let Some(shorter) = UnitName::parse(&format!("{}{instance}.{}", &prefix[..=dash], self.kind())) {
+            shorter.add_directory_names(all);
+        }
     }
 
     /// Expands the specifiers of a dependency's name that follow from this unit's name: `%n %N %p %P %i %I %j %J %%`
@@ -189,15 +198,16 @@ mod tests {
     }
 
     #[test]
-    fn dashes_name_shared_drop_ins() {
+    fn directories_that_apply_to_a_unit() {
         let cases: &[(&str, &[&str])] = &[
-            ("etcd.service", &[]),
-            ("mesh-preflight.service", &["mesh-.service"]),
-            ("a-b-c.service", &["a-b-.service", "a-.service"]),
-            ("a-b@x-y.service", &["a-@x-y.service"]),
+            ("etcd.service", &["etcd.service"]),
+            ("mesh-preflight.service", &["mesh-preflight.service", "mesh-.service"]),
+            ("a-b-c.service", &["a-b-c.service", "a-b-.service", "a-.service"]),
+            ("-.slice", &["-.slice"]),
+            ("a-b@x-y.service", &["a-b@x-y.service", "a-b@.service", "a-.service", "a-@x-y.service", "a-@.service"]),
         ];
         for (text, want) in cases {
-            assert_eq!(name(text).dash_prefixes(), *want, "{text}");
+            assert_eq!(name(text).directory_names(), *want, "{text}");
         }
     }
 
