@@ -9,7 +9,7 @@ use super::name::UnitName;
 pub struct Start {
     /// From 1.
     pub line: usize,
-    /// The command, blanks made one.
+    /// The command as it is written.
     pub text: String,
     /// The unit.
     pub unit: UnitName,
@@ -17,7 +17,15 @@ pub struct Start {
 
 /// Verbs of systemctl and its like after which the units that they name run, now or from the next boot on.
 const VERBS: [&str; 10] = [
-    "start", "restart", "reload-or-restart", "force-reload", "isolate", "enable", "reenable", "preset", "add-wants",
+    "start",
+    "restart",
+    "reload-or-restart",
+    "force-reload",
+    "isolate",
+    "enable",
+    "reenable",
+    "preset",
+    "add-wants",
     "add-requires",
 ];
 
@@ -33,7 +41,7 @@ pub fn starts(text: &str) -> Vec<Start> {
         for command in line.split([';', '|', '&']) {
             let words: Vec<&str> = command.split(is_blank).filter(|w| !w.is_empty()).collect();
             for unit in units_started(&words) {
-                found.push(Start { line: index + 1, text: words.join(" "), unit });
+                found.push(Start { line: index + 1, text: command.trim().to_owned(), unit });
             }
         }
     }
@@ -63,7 +71,8 @@ fn is_blank(c: char) -> bool {
 }
 
 fn units_started(words: &[&str]) -> Vec<UnitName> {
-    let base = |word: &str| word.trim_start_matches(['-', '@', '+', '!', ':']).rsplit('/').next().unwrap_or("").to_owned();
+    let base =
+        |word: &str| word.trim_start_matches(['-', '@', '+', '!', ':']).rsplit('/').next().unwrap_or("").to_owned();
     let named = |words: &[&str]| words.iter().filter(|w| !w.starts_with('-')).filter_map(|w| unit_of(w)).collect();
     for (index, word) in words.iter().enumerate() {
         let rest = &words[index + 1..];

@@ -239,7 +239,8 @@ fn implied(unit: &Unit, all: &mut Vec<Edge>) {
         let parent = unit.id.stem().rsplit_once('-').map_or("-", |(parent, _)| parent);
         add(&format!("{parent}.slice"), "the slice above");
     }
-    if kind == "service" && (unit.last("Service", "Type") == Some("dbus") || unit.last("Service", "BusName").is_some()) {
+    if kind == "service" && (unit.last("Service", "Type") == Some("dbus") || unit.last("Service", "BusName").is_some())
+    {
         add("dbus.socket", "Type=dbus");
     }
     for path in mounts_for(unit, section) {
@@ -261,7 +262,9 @@ fn mounts_for(unit: &Unit, section: &str) -> Vec<String> {
     let below = [("StateDirectory", "/var/lib"), ("CacheDirectory", "/var/cache"), ("LogsDirectory", "/var/log")];
     for (key, parent) in below {
         for (_, assignment) in unit.values(section, key) {
-            paths.extend(words(&assignment.value).iter().map(|w| format!("{parent}/{}", w.split(':').next().unwrap_or(w))));
+            paths.extend(
+                words(&assignment.value).iter().map(|w| format!("{parent}/{}", w.split(':').next().unwrap_or(w))),
+            );
         }
     }
     for key in ["WorkingDirectory", "RootDirectory"] {
@@ -293,7 +296,11 @@ fn generated(set: &UnitSet, unit: &Unit, all: &mut Vec<Edge>) {
     if is("multi-user.target") {
         let executable = set.tree.get(&super::search::path("etc/rc.local")).is_some_and(|e| e.mode & 0o111 != 0);
         if executable {
-            add(EdgeKind::Generator, "rc-local.service", "systemd-rc-local-generator, /etc/rc.local is executable".into());
+            add(
+                EdgeKind::Generator,
+                "rc-local.service",
+                "systemd-rc-local-generator, /etc/rc.local is executable".into(),
+            );
         }
     }
     for link in super::sysv::start_links(set.tree) {

@@ -1,11 +1,14 @@
 //! What is true of systemd, over a [`crate::tree::Tree`]: unit files, search paths, aliases, masks, drop-ins,
 //! presets and SysV links. Pure: no I/O, and no running systemd is asked.
 
+pub mod boot;
 pub mod commands;
 pub mod edges;
 pub mod name;
+pub mod preset;
 pub mod search;
 pub mod sysv;
+pub mod triggers;
 pub mod unit_file;
 pub mod units;
 

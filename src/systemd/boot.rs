@@ -1,0 +1,336 @@
+//! What starts when an image boots: the closure from `default.target`, and beyond it what may start later.
+//!
+//! Three rings, each reached from the ones before: what is *started* (dependencies that pull in), what is
+//! *activated* when something else happens (a connection, a time, a failure, a device), and what a *command* in a
+//! text starts. A unit's ring is the innermost that reaches it, with the shortest route.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::commands;
+use super::edges::{Edge, EdgeKind, Strength, can_start, edges};
+use super::name::UnitName;
+use super::search::{follow, path};
+use super::triggers::{Trigger, triggers};
+use super::units::{Load, Unit, UnitSet};
+use crate::tree::{Kind, Place, TreePath};
+
+/// Scripts longer than this are not searched for commands, in bytes.
+const MAX_SCRIPT: u64 = 256 * 1024;
+
+/// Scripts are followed from scripts this deep.
+const MAX_DEPTH: usize = 3;
+
+/// How a unit was reached.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// The unit that leads to it; `None` for what starts by itself.
+    pub from: Option<UnitName>,
+    /// The step.
+    pub edge: Edge,
+    /// The weakest step of the route.
+    pub strength: Strength,
+}
+
+/// What starts at boot and after it.
+#[derive(Debug)]
+pub struct Boot {
+    /// In words: where `default.target` was found and what it is.
+    pub default: String,
+    /// Units that start or may start, by main name.
+    pub reached: BTreeMap<UnitName, Reach>,
+    /// The same units, loaded.
+    pub units: BTreeMap<UnitName, Unit>,
+    /// Steps looked at, by kind.
+    pub looked_at: BTreeMap<EdgeKind, usize>,
+    /// Units that a step names and that are masked.
+    pub masked: BTreeSet<UnitName>,
+    /// `Requisite=` steps of reached units: they start nothing.
+    pub requisites: Vec<(UnitName, Edge)>,
+    /// Dependencies that only the running system can name.
+    pub unresolved: Vec<String>,
+}
+
+/// Follows everything from `default.target` on. `programs` are files whose being run counts as starting a unit.
+pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
+    let mut walk = Walk {
+        set,
+        programs,
+        ring: Strength::Starts,
+        queue: VecDeque::new(),
+        later: Vec::new(),
+        boot: Boot {
+            default: String::new(),
+            reached: BTreeMap::new(),
+            units: BTreeMap::new(),
+            looked_at: BTreeMap::new(),
+            masked: BTreeSet::new(),
+            requisites: Vec::new(),
+            unresolved: Vec::new(),
+        },
+    };
+    walk.start();
+    for trigger in triggers(set) {
+        walk.trigger(trigger);
+    }
+    walk.run();
+    // Later triggers may need what only earlier ones reach, so the rings are walked until nothing is new.
+    walk.beyond();
+    walk.boot
+}
+
+struct Walk<'a> {
+    set: &'a UnitSet<'a>,
+    programs: &'a BTreeMap<TreePath, UnitName>,
+    ring: Strength,
+    queue: VecDeque<(Option<UnitName>, Edge)>,
+    /// Steps of a later ring: with what they need.
+    later: Vec<(Option<UnitName>, Edge, &'static [&'static str])>,
+    boot: Boot,
+}
+
+impl Walk<'_> {
+    /// PID 1's choice (`main.c`, `do_queue_default_job`): `default.target`, or `rescue.target` when it cannot be loaded;
+    /// an offline update goes first (systemd.offline-updates(7)).
+    fn start(&mut self) {
+        let name = |text: &str| UnitName::parse(text);
+        let update = ["system-update", "etc/system-update"].iter().find(|p| self.set.tree.get(&path(p)).is_some());
+        if let (Some(update), Some(target)) = (update, name("system-update.target")) {
+            let place = format!("/{update} is there");
+            self.queue.push_back((None, Edge { kind: EdgeKind::Default, to: target, place }));
+        }
+        let Some(default) = name("default.target") else { return };
+        let unit = self.set.load(&default);
+        let fallback = name("rescue.target").filter(|_| !can_start(&unit));
+        let place = match (&unit.load, &unit.fragment) {
+            (Load::Masked(path), _) => format!("default.target is masked by {path}, so PID 1 starts rescue.target"),
+            (Load::Loaded, Some(fragment)) => {
+                let link = self.set.directories.iter().map(|d| d.join("default.target"));
+                let found = link.into_iter().find(|p| self.set.tree.get(p).is_some());
+                let found = found.map(|p| p.display()).unwrap_or_default();
+                let end = follow(self.set.tree, fragment).unwrap_or_else(|| fragment.clone());
+                match found == end.display() {
+                    true => found,
+                    false => format!("{found} -> {} ({end})", unit.id),
+                }
+            }
+            _ => "there is no default.target, so PID 1 starts rescue.target".to_owned(),
+        };
+        self.boot.default = place.clone();
+        let to = fallback.unwrap_or(default);
+        self.queue.push_back((None, Edge { kind: EdgeKind::Default, to, place }));
+    }
+
+    fn trigger(&mut self, trigger: Trigger) {
+        // A generator's units are there at boot.
+        if trigger.edge.kind.strength() == Strength::Starts {
+            self.queue.push_back((None, trigger.edge));
+        } else {
+            self.later.push((None, trigger.edge, trigger.needs));
+        }
+    }
+
+    /// Walks the outer rings: first what is activated, then what commands start.
+    fn beyond(&mut self) {
+        for ring in [Strength::Activates, Strength::Commands] {
+            self.ring = ring;
+            loop {
+                let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.later)
+                    .into_iter()
+                    .partition(|(_, edge, needs)| edge.kind.strength() <= ring && self.works(needs));
+                self.later = later;
+                if now.is_empty() {
+                    break;
+                }
+                self.queue.extend(now.into_iter().map(|(from, edge, _)| (from, edge)));
+                self.run();
+            }
+        }
+    }
+
+    fn works(&self, needs: &[&str]) -> bool {
+        let reached = |name: &&str| {
+            UnitName::parse(name).is_some_and(|n| self.boot.reached.contains_key(&self.set.canonical(&n)))
+        };
+        needs.is_empty() || needs.iter().any(reached)
+    }
+
+    fn run(&mut self) {
+        while let Some((from, edge)) = self.queue.pop_front() {
+            let id = self.set.canonical(&edge.to);
+            if self.boot.reached.contains_key(&id) {
+                continue;
+            }
+            let unit = self.set.load(&edge.to);
+            if !can_start(&unit) {
+                if matches!(unit.load, Load::Masked(_)) {
+                    self.boot.masked.insert(id);
+                }
+                continue;
+            }
+            self.boot.reached.insert(id.clone(), Reach { from, edge, strength: self.ring });
+            let mut next = edges(self.set, &unit, &mut self.boot.unresolved);
+            next.extend(self.commands(&unit));
+            for edge in next {
+                *self.boot.looked_at.entry(edge.kind).or_default() += 1;
+                match edge.kind.strength() {
+                    Strength::Never => self.boot.requisites.push((id.clone(), edge)),
+                    strength if strength <= self.ring => self.queue.push_back((Some(id.clone()), edge)),
+                    _ => self.later.push((Some(id.clone()), edge, &[])),
+                }
+            }
+            self.boot.units.insert(id, unit);
+        }
+    }
+
+    /// Commands of a unit's `Exec…=` lines and of the scripts that these run.
+    fn commands(&self, unit: &Unit) -> Vec<Edge> {
+        let mut all = Vec::new();
+        let mut seen = BTreeSet::new();
+        for key in ["ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPost"] {
+            for section in ["Service", "Socket"] {
+                for (file, assignment) in unit.values(section, key) {
+                    let place = |_: usize| format!("{file}:{}: {key}=", assignment.line);
+                    self.text(unit, &assignment.value, &place, 0, &mut seen, &mut all);
+                }
+            }
+        }
+        if let Load::SysV(script) = &unit.load {
+            self.script(unit, script, 0, &mut seen, &mut all);
+        }
+        all
+    }
+
+    fn text(
+        &self,
+        unit: &Unit,
+        text: &str,
+        place: &dyn Fn(usize) -> String,
+        depth: usize,
+        seen: &mut BTreeSet<TreePath>,
+        all: &mut Vec<Edge>,
+    ) {
+        for start in commands::starts(text) {
+            let place = format!("{}{}", place(start.line), start.text);
+            all.push(Edge { kind: EdgeKind::Command, to: start.unit, place });
+        }
+        for (line, word) in commands::paths(text) {
+            let Some(end) = TreePath::parse(word).ok().and_then(|p| follow(self.set.tree, &p)) else { continue };
+            match self.programs.get(&end) {
+                Some(to) if *to != unit.id => {
+                    let place = format!("{}{word}", place(line));
+                    all.push(Edge { kind: EdgeKind::Command, to: to.clone(), place });
+                }
+                Some(_) => {}
+                None => self.script(unit, &end, depth, seen, all),
+            }
+        }
+    }
+
+    fn script(&self, unit: &Unit, script: &TreePath, depth: usize, seen: &mut BTreeSet<TreePath>, all: &mut Vec<Edge>) {
+        let Some(end) = follow(self.set.tree, script) else { return };
+        let Some(Kind::File(data)) = self.set.tree.get(&end).map(|e| &e.kind) else { return };
+        // A reader of a stream keeps what lies in places of scripts; the rest is programs and data.
+        let readable = data.len <= MAX_SCRIPT && data.place != Place::Dropped && is_script_place(&end);
+        if depth >= MAX_DEPTH || !readable || !seen.insert(end.clone()) {
+            return;
+        }
+        let Some(text) = self.set.tree.read(data).ok().and_then(|b| String::from_utf8(b).ok()) else { return };
+        let place = |line: usize| format!("{end}:{line}: ");
+        self.text(unit, &text, &place, depth + 1, seen, all);
+    }
+}
+
+/// Places of scripts of the image's own and of the administrator's. What Debian ships elsewhere starts units by units.
+pub fn is_script_place(path: &TreePath) -> bool {
+    const PLACES: [&str; 9] =
+        ["etc/", "usr/local/", "opt/", "srv/", "root/", "home/", "usr/lib/fitout/", "usr/libexec/", "var/lib/misc/"];
+    PLACES.iter().any(|place| path.as_bytes().starts_with(place.as_bytes()))
+}
+
+impl Boot {
+    /// The route to a unit, one line a step, from PID 1 on.
+    pub fn route(&self, unit: &UnitName) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut at = Some(unit.clone());
+        while let Some(id) = at {
+            let Some(reach) = self.reached.get(&id) else { break };
+            let from = reach.from.as_ref().map_or_else(|| origin(reach.edge.kind).to_owned(), UnitName::to_string);
+            let alias = if reach.edge.to == id { String::new() } else { format!(" (that is {id})") };
+            lines.push(format!("{from} {} {}{alias}  [{}]", reach.edge.kind.verb(), reach.edge.to, reach.edge.place));
+            at = reach.from.clone();
+        }
+        lines.reverse();
+        lines
+    }
+
+    /// How many units are reached with at most this strength.
+    pub fn count(&self, strength: Strength) -> usize {
+        self.reached.values().filter(|r| r.strength == strength).count()
+    }
+}
+
+/// What stands at the start of a route without a unit.
+fn origin(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Default => "PID 1:",
+        EdgeKind::Bus => "the system bus",
+        EdgeKind::Device => "udev",
+        EdgeKind::Generator => "systemd-fstab-generator",
+        EdgeKind::Login => "systemd-logind",
+        EdgeKind::Command => "a hook",
+        _ => "PID 1",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::tree;
+    use super::*;
+
+    fn reach(files: &[(&str, &str)], unit: &str) -> Option<(Strength, usize)> {
+        let tree = tree(files);
+        let set = UnitSet::new(&tree);
+        let programs = BTreeMap::from([(path("usr/bin/x"), UnitName::parse("x.service").unwrap())]);
+        let boot = boot(&set, &programs);
+        let unit = UnitName::parse(unit).unwrap();
+        boot.reached.get(&unit).map(|r| (r.strength, boot.route(&unit).len()))
+    }
+
+    #[test]
+    fn rings() {
+        let base: &[(&str, &str)] = &[
+            ("/usr/lib/systemd/system/default.target", "-> graphical.target"),
+            ("/usr/lib/systemd/system/graphical.target", "[Unit]\nRequires=multi-user.target"),
+            ("/usr/lib/systemd/system/multi-user.target", "[Unit]\nWants=timers.target t.timer f.service c.service"),
+            ("/usr/lib/systemd/system/rescue.target", "[Unit]\nWants=r.service"),
+            ("/usr/lib/systemd/system/r.service", "[Service]\nExecStart=/r"),
+            ("/usr/lib/systemd/system/x.service", "[Service]\nExecStart=/usr/bin/x"),
+            ("/usr/bin/x", "ELF"),
+            ("/usr/lib/systemd/system/t.timer", "[Timer]\nOnBootSec=1\nUnit=y.service"),
+            ("/usr/lib/systemd/system/y.service", "[Service]\nExecStart=/y"),
+            ("/usr/lib/systemd/system/f.service", "[Unit]\nOnFailure=z.service\n[Service]\nExecStart=/opt/run.sh"),
+            ("/usr/lib/systemd/system/z.service", "[Unit]\nWants=w.service\n[Service]\nExecStart=/z"),
+            ("/usr/lib/systemd/system/w.service", "[Service]\nExecStart=/w"),
+            ("/opt/run.sh", "#!/bin/sh\n/opt/more.sh"),
+            ("/opt/more.sh", "#!/bin/sh\nsystemctl start s"),
+            ("/usr/lib/systemd/system/s.service", "[Service]\nExecStart=/s"),
+            ("/usr/lib/systemd/system/c.service", "[Service]\nExecStart=/bin/sh -c 'exec /usr/bin/x --flag'"),
+        ];
+        let table = [
+            ("multi-user.target", Some((Strength::Starts, 2))),
+            ("y.service", Some((Strength::Activates, 4))),
+            ("w.service", Some((Strength::Activates, 5))),
+            ("s.service", Some((Strength::Commands, 4))),
+            ("x.service", Some((Strength::Commands, 4))),
+            ("r.service", None),
+        ];
+        for (unit, want) in table {
+            assert_eq!(reach(base, unit), want, "{unit}");
+        }
+        let missing: Vec<(&str, &str)> = base.iter().skip(1).copied().collect();
+        assert_eq!(reach(&missing, "r.service"), Some((Strength::Starts, 2)));
+        let mut masked = base.to_vec();
+        masked.push(("/etc/systemd/system/default.target", "-> /dev/null"));
+        assert_eq!(reach(&masked, "r.service"), Some((Strength::Starts, 2)));
+    }
+}
