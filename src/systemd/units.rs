@@ -294,7 +294,7 @@ impl Unit {
     /// The last value of a key that holds one.
     pub fn last(&self, section: &str, key: &str) -> Option<&str> {
         let all = self.files.iter().flat_map(|text| &text.file.assignments);
-        let last = all.filter(|a| a.section == section && a.key == key).last();
+        let last = all.filter(|a| a.section == section && a.key == key).next_back();
         last.map(|a| a.value.as_str()).filter(|v| !v.is_empty())
     }
 
