@@ -1,5 +1,6 @@
 //! Offline rules over a finished image, one file per family. A rule takes the scanned image and returns findings.
 
 pub mod image;
+pub mod ledger;
 
 pub use image::Image;
