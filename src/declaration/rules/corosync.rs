@@ -65,7 +65,7 @@ fn corosync_across_sites(mesh: &Mesh, out: &mut Vec<Finding>) {
 fn report(mesh: &Mesh, out: &mut Vec<Finding>, subject: String, what: &str, place: &Span, carriers: &[&Node]) {
     let sites: BTreeSet<&str> = carriers.iter().map(|n| n.site.value.as_str()).collect();
     let allowed = |site: &&str| mesh.corosync_sites.iter().any(|s| s.value == **site);
-    if sites.len() < 2 || sites.iter().all(|s| allowed(s)) {
+    if sites.len() < 2 || sites.iter().all(allowed) {
         return;
     }
     let names: Vec<&str> = sites.into_iter().collect();
