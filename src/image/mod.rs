@@ -1,5 +1,7 @@
 //! Images: bases, parts, formats, the embedded manifest, the cache and the lock file.
 
+pub mod base;
+pub mod cache;
 pub mod gzip;
 pub mod index;
 pub mod manifest;

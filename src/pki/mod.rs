@@ -1,7 +1,6 @@
 //! Authorities, certificate profiles, the store, inspection, and handshakes in memory.
 
 pub mod authority;
-pub mod handshake;
 pub mod inspect;
 pub mod key;
 pub mod names;
@@ -9,7 +8,6 @@ pub mod passphrase;
 pub mod profiles;
 pub mod request;
 pub mod rules;
-pub mod source_address;
 pub mod store;
 
 pub use inspect::Certificate;

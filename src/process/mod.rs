@@ -5,5 +5,6 @@
 pub mod command;
 pub mod log;
 pub mod missing;
+pub mod mmdebstrap;
 
 pub use command::{Command, Finished, OnOurDeath, Running};
