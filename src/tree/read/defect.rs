@@ -87,7 +87,7 @@ pub enum DefectKind {
     /// GNU sparse formats (old header type `S`, or PAX `GNU.sparse.*`).
     #[error("is stored as a sparse file ({0}), which is not supported")]
     Sparse(&'static str),
-    /// PAX records and GNU `L`/`K` headers for one member.
+    /// PAX records and GNU `L`/`K` headers that give one member's name twice, or a GNU header after a PAX one.
     #[error("has both PAX and GNU long-name headers; readers disagree which counts")]
     MixedNames,
     /// Two extension headers of one kind before one member.

@@ -23,6 +23,7 @@ struct Extensions {
     pax: Option<Records>,
     name: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
+    gnu_after_pax: bool,
     /// What is wrong with them; told when the member's name is known.
     wrong: Vec<DefectKind>,
 }
@@ -30,6 +31,13 @@ struct Extensions {
 impl Extensions {
     fn is_empty(&self) -> bool {
         self.pax.is_none() && self.name.is_none() && self.link.is_none() && self.wrong.is_empty()
+    }
+
+    /// True when PAX and GNU headers name the same thing, or stand in an order that readers take differently. A GNU
+    /// long name and then PAX records about other things is read alike by GNU tar, bsdtar, busybox and Python.
+    fn mixed(&self) -> bool {
+        let in_pax = |key: &str| self.pax.as_ref().is_some_and(|records| records.contains_key(key.as_bytes()));
+        self.gnu_after_pax || (self.name.is_some() && in_pax("path")) || (self.link.is_some() && in_pax("linkpath"))
     }
 }
 
@@ -140,6 +148,8 @@ impl<'c, R: Read, C: Contents> Reader<'c, R, C> {
         }
         let mut body = Vec::new();
         self.input.content(size, |chunk| body.extend_from_slice(chunk))?;
+        // Some readers take a PAX header to be about the very next header, even when that is a GNU one.
+        extensions.gnu_after_pax |= matches!(flag, b'L' | b'K') && extensions.pax.is_some();
         let twice = match flag {
             b'x' => match pax::parse(&body) {
                 Ok(records) => extensions.pax.replace(records).is_some(),
@@ -181,7 +191,7 @@ impl<'c, R: Read, C: Contents> Reader<'c, R, C> {
     fn member(&mut self, block: &Block, extensions: Extensions) -> Result<(), Stop> {
         self.scanned.members += 1;
         let view = header::view(block);
-        let mixed = extensions.pax.is_some() && (extensions.name.is_some() || extensions.link.is_some());
+        let mixed = extensions.mixed();
         let records = pax::merge(&self.global, extensions.pax.unwrap_or_default());
         let field = |key: &str, long: Option<Vec<u8>>| records.get(key.as_bytes()).cloned().or(long);
         let name = field("path", extensions.name).unwrap_or_else(|| view.path_bytes().into_owned());

@@ -260,6 +260,16 @@ fn every_defect_is_told() {
             &["`a` has both PAX and GNU long-name headers"],
         ),
         (
+            "a GNU name and then the same in PAX",
+            new().extension(b'L', b"b\0").pax(b'x', &[("path", b"a")]).file("c", b"").end(),
+            &["`a` has both PAX and GNU long-name headers"],
+        ),
+        (
+            "PAX about something else, and then a GNU name",
+            new().pax(b'x', &[("uid", b"7")]).extension(b'L', b"b\0").file("c", b"").end(),
+            &["`b` has both PAX and GNU long-name headers"],
+        ),
+        (
             "two PAX headers",
             new().pax(b'x', &[("path", b"a")]).pax(b'x', &[("path", b"b")]).file("c", b"").end(),
             &["`b` has two extension headers of type `x`"],
