@@ -148,8 +148,8 @@ pub(super) fn kind_words(kind: ParameterKind) -> &'static str {
     }
 }
 
-/// Reads one overlay. `None` when it has no readable manifest, which is reported.
-pub(super) fn overlay(reports: &Reports, name: &str, files: &OverlayFiles<'_>) -> Option<Overlay> {
+/// Reads one overlay. What cannot be read is reported, and stand-ins take its place.
+pub(super) fn overlay(reports: &Reports, name: &str, files: &OverlayFiles<'_>) -> Overlay {
     let mut content = BTreeMap::new();
     let mut manifest = None;
     for (path, file) in &files.files {
@@ -166,18 +166,39 @@ pub(super) fn overlay(reports: &Reports, name: &str, files: &OverlayFiles<'_>) -
             );
         }
     }
-    let Some(file) = manifest else {
+    if manifest.is_none() {
         reports.broken(
             Section::Overlays,
             OVERLAY_LAYOUT
                 .finding(format!("overlays/{name}"), "the overlay has no `overlay.toml`")
                 .help("add one; `description = \"…\"` is enough"),
         );
-        return None;
+    }
+    let source = manifest.and_then(|file| text_of(reports, Section::Overlays, file));
+    let manifest = match source {
+        Some(source) => parse(reports, &source, &[Section::Overlays], |table| decode(table, &source)),
+        None => stand_in(Source::new(format!("overlays/{name}/{MANIFEST_FILE}"), "")),
     };
-    let source = text_of(reports, Section::Overlays, file)?;
-    let manifest = parse(reports, &source, &[Section::Overlays], |table| decode(table, &source))?;
-    Some(Overlay { name: name.to_owned(), manifest, files: content })
+    Overlay { name: name.to_owned(), manifest, files: content }
+}
+
+/// Stands in for a manifest that cannot be read, so that references to the overlay still resolve.
+fn stand_in(source: Arc<Source>) -> Manifest {
+    Manifest {
+        source,
+        description: String::new(),
+        parts: Vec::new(),
+        requires: Vec::new(),
+        conflicts: Vec::new(),
+        packages: Vec::new(),
+        base_paths: Vec::new(),
+        parameters: BTreeMap::new(),
+        paths: BTreeMap::new(),
+        removals: Vec::new(),
+        units: BTreeMap::new(),
+        edits: Vec::new(),
+        users: BTreeMap::new(),
+    }
 }
 
 /// The text of a library file as a source; reports what is not text.
@@ -205,7 +226,7 @@ pub(super) fn text_of(reports: &Reports, section: Section, file: &LibraryFile) -
     }
 }
 
-fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Option<Manifest> {
+fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Manifest {
     let description = table.need("description", values::line, "\"one line for people\"");
     let parts = table.list("parts", part);
     let requires = table.list("requires", values::label);
@@ -219,9 +240,9 @@ fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Option<Manifest> {
     let units = named(table.tables("unit", Section::Overlays), unit);
     let users = named(table.tables("user", Section::Overlays), user);
     table.finish();
-    Some(Manifest {
+    Manifest {
         source: source.clone(),
-        description: description?.value,
+        description: description.map(|d| d.value).unwrap_or_default(),
         parts,
         requires,
         conflicts,
@@ -233,7 +254,7 @@ fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Option<Manifest> {
         units,
         edits,
         users,
-    })
+    }
 }
 
 /// Decodes `[kind.NAME]` tables by name, leaving out those that are reported.

@@ -12,8 +12,11 @@ mod rules;
 mod section;
 pub mod suggest;
 mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod timing;
 mod values;
+mod votes;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,6 +27,7 @@ pub use profile::MESH_OVERLAY;
 pub use rules::RULES;
 pub use timing::Timing;
 pub use values::{parse_duration, show_duration};
+pub use votes::{VotesLeft, quorum_of};
 
 use crate::finding::{Finding, Problem, Rule, Severity, has_errors};
 use section::{Reports, Section};
@@ -71,25 +75,25 @@ pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
     let profiles: BTreeMap<String, Profile> = files
         .profiles()
         .iter()
-        .filter_map(|(name, (file, _))| Some((name.clone(), profile::profile(&reports, name, file)?)))
+        .map(|(name, (file, _))| (name.clone(), profile::profile(&reports, name, file)))
         .collect();
-    let overlays: BTreeMap<String, Overlay> = files
-        .overlays()
-        .iter()
-        .filter_map(|(name, files)| Some((name.clone(), manifest::overlay(&reports, name, files)?)))
-        .collect();
-    let mesh = manifest::text_of(&reports, Section::Mesh, mesh_file).map(|source| {
+    let overlays: BTreeMap<String, Overlay> =
+        files.overlays().iter().map(|(name, files)| (name.clone(), manifest::overlay(&reports, name, files))).collect();
+    let source = manifest::text_of(&reports, Section::Mesh, mesh_file);
+    let mesh = source.map(|source| {
         table::parse(&reports, &source, &Section::OF_MESH_FILE, |table| mesh_file::decode(table, &files.directory))
     });
     let mesh = mesh.map(|mut mesh| {
         mesh.profiles = profiles;
         mesh.overlays = overlays;
         mesh.templates = files.templates();
+        rules::run(&mesh, &reports);
+        rules::unused::check(&mesh, files, &reports);
+        let (profiles, overlays) = (rules::unused::used_profiles(&mesh), rules::unused::used_overlays(&mesh));
+        mesh.profiles.retain(|name, _| profiles.contains(name));
+        mesh.overlays.retain(|name, _| overlays.contains(name));
         mesh
     });
-    if let Some(mesh) = &mesh {
-        rules::run(mesh, &reports);
-    }
     let (findings, sound) = reports.finish();
     match mesh {
         Some(mesh) if sound && !has_errors(&findings) => Ok(Loaded { mesh, warnings: findings }),
@@ -98,42 +102,4 @@ pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MESH: &str = r#"
-[mesh]
-name = "harbour"
-topology = "quorum"
-network = "10.77.0.0/24"
-[image]
-version = "1"
-[base.common]
-debian = "trixie"
-[site.lisbon]
-[site.porto]
-[site.madrid]
-[node.lis1]
-site = "lisbon"
-address = "10.77.0.11"
-profile = "voter"
-[node.por1]
-site = "porto"
-address = "10.77.0.12"
-profile = "voter"
-[node.mad1]
-site = "madrid"
-address = "10.77.0.13"
-profile = "voter"
-"#;
-
-    #[test]
-    fn a_plain_mesh_is_read() {
-        let loaded = parse(&Files::builtin().with(MESH_FILE, MESH)).unwrap();
-        let mesh = loaded.mesh;
-        assert_eq!(mesh.registry_nodes().map(|n| n.name.value.as_str()).collect::<Vec<_>>(), ["lis1", "mad1", "por1"]);
-        assert_eq!(mesh.domain.value, "harbour.mesh");
-        assert_eq!(mesh.token(), "harbour-g1");
-        assert_eq!(loaded.warnings, []);
-    }
-}
+mod tests;

@@ -15,25 +15,38 @@
 use std::collections::BTreeMap;
 
 use super::manifest::{check_unit_name, part, text_of, unit_state};
-use super::model::{LibraryFile, Profile};
+use super::model::{LibraryFile, Part, Profile};
 use super::section::{Reports, Section};
 use super::table::{Table, parse};
 use super::values;
-use crate::finding::{Span, Spanned};
+use crate::finding::{Source, Span, Spanned};
 
 /// The overlay that is in every profile: identity, site labels, hosts, and the base policy.
 pub const MESH_OVERLAY: &str = "mesh";
 
-/// Reads one profile. `None` when it cannot be read, which is reported.
-pub(super) fn profile(reports: &Reports, name: &str, file: &LibraryFile) -> Option<Profile> {
-    let source = text_of(reports, Section::Profiles, file)?;
+/// Reads one profile. What cannot be read is reported, and stand-ins take its place.
+pub(super) fn profile(reports: &Reports, name: &str, file: &LibraryFile) -> Profile {
+    // An unreadable file has been reported; an empty one stands in, so that references to it still resolve.
+    let readable = text_of(reports, Section::Profiles, file);
+    let source = readable.clone().unwrap_or_else(|| Source::new(file.name.clone(), ""));
     let name = Spanned::new(name.to_owned(), Span::new(&source, 0..0));
+    if readable.is_none() {
+        let part = Spanned::new(Part::Client, name.span.clone());
+        return Profile {
+            name,
+            description: String::new(),
+            part,
+            overlays: Vec::new(),
+            parameters: BTreeMap::new(),
+            units: BTreeMap::new(),
+        };
+    }
     parse(reports, &source, &[Section::Profiles], |table| decode(table, name))
 }
 
-fn decode(mut table: Table<'_>, name: Spanned<String>) -> Option<Profile> {
+fn decode(mut table: Table<'_>, name: Spanned<String>) -> Profile {
     let description = table.need("description", values::line, "\"one line for people\"");
-    let part = table.need("part", part, "\"client\"");
+    let part = table.need("part", part, "\"client\"").unwrap_or_else(|| table.implied(Part::Client));
     let given = table.key_span("overlays");
     let mut overlays = table.list("overlays", values::label);
     if given.is_none() {
@@ -54,5 +67,6 @@ fn decode(mut table: Table<'_>, name: Spanned<String>) -> Option<Profile> {
         }
     }
     table.finish();
-    Some(Profile { name, description: description?.value, part: part?, overlays, parameters, units })
+    let description = description.map(|d| d.value).unwrap_or_default();
+    Profile { name, description, part, overlays, parameters, units }
 }

@@ -158,7 +158,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 pub fn show_duration(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, size) in [("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms >= size && ms % size == 0 {
+        if ms >= size && ms.is_multiple_of(size) {
             return format!("{}{unit}", ms / size);
         }
     }

@@ -1,6 +1,7 @@
 //! Authorities, certificate profiles, the store, inspection, and handshakes in memory.
 
 pub mod authority;
+pub mod handshake;
 pub mod inspect;
 pub mod key;
 pub mod names;
@@ -8,6 +9,7 @@ pub mod passphrase;
 pub mod profiles;
 pub mod request;
 pub mod rules;
+pub mod source_address;
 pub mod store;
 
 pub use inspect::Certificate;

@@ -1,5 +1,15 @@
 //! The rules of the declaration: pure functions of a decoded mesh.
 
+mod addresses;
+mod corosync;
+mod lifetimes;
+mod overlays;
+mod placement;
+mod references;
+mod timings;
+pub(super) mod unused;
+mod votes;
+
 use super::model::Mesh;
 use super::section::{Reports, Section};
 use super::{manifest, mesh_file, nodes, table, values};
@@ -14,7 +24,15 @@ pub(super) struct Check {
 }
 
 /// Families of checks, one file each.
-const CHECKS: &[&[Check]] = &[];
+const CHECKS: &[&[Check]] = &[
+    addresses::CHECKS,
+    votes::CHECKS,
+    placement::CHECKS,
+    lifetimes::CHECKS,
+    timings::CHECKS,
+    overlays::CHECKS,
+    corosync::CHECKS,
+];
 
 /// Rules that decoding itself applies.
 const DECODING: &[&[&Rule]] =
@@ -62,13 +80,24 @@ const fn all() -> [&'static Rule; count()] {
 /// Every rule of the declaration.
 pub static RULES: &[&Rule] = &all();
 
-/// Runs every check whose sections are sound.
+/// Runs every check whose sections are sound. A reference that does not resolve leaves [`Section::References`] broken.
 pub(super) fn run(mesh: &Mesh, reports: &Reports) {
-    for check in CHECKS.iter().copied().flatten() {
-        if reports.sound(check.needs) {
-            let mut findings = Vec::new();
-            (check.run)(mesh, &mut findings);
-            findings.into_iter().for_each(|f| reports.add(f));
+    apply(references::CHECKS, mesh, reports, Some(Section::References));
+    for family in CHECKS {
+        apply(family, mesh, reports, None);
+    }
+}
+
+fn apply(checks: &[Check], mesh: &Mesh, reports: &Reports, breaks: Option<Section>) {
+    for check in checks {
+        if !reports.sound(check.needs) {
+            continue;
+        }
+        let mut findings = Vec::new();
+        (check.run)(mesh, &mut findings);
+        for finding in findings {
+            breaks.into_iter().for_each(|section| reports.mark(section));
+            reports.add(finding);
         }
     }
 }

@@ -216,7 +216,8 @@ fn a_leaf_never_outlives_its_authority_and_is_not_reissued_in_vain() {
 /// Changes of the declaration or of time, and what a locked build says of them.
 #[test]
 fn what_changed_is_issued_again_or_refused_with_the_reason() {
-    let cases: &[(&str, &dyn Fn(&str) -> String, Duration, &[&str])] = &[
+    type Case<'a> = (&'a str, &'a dyn Fn(&str) -> String, Duration, &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         ("nothing", &|t| t.into(), DAY, &[]),
         (
             "address",

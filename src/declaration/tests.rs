@@ -1,0 +1,370 @@
+//! Mutations of a good mesh, each with the code, line and column that must come of it.
+
+use std::collections::BTreeSet;
+
+use super::testing::{QUORUM, SINGLE, files};
+use super::*;
+
+/// `code:line:column` of every finding; files other than mesh.toml are named.
+fn said(files: &Files) -> Vec<String> {
+    let findings = match parse(files) {
+        Ok(loaded) => loaded.warnings,
+        Err(findings) => findings,
+    };
+    findings
+        .iter()
+        .map(|f| match &f.span {
+            Some(span) => {
+                let (line, column) = span.source.line_column(span.range.start);
+                let file = if span.source.name == MESH_FILE { String::new() } else { format!("{}:", span.source.name) };
+                format!("{}:{file}{line}:{column}", f.code)
+            }
+            None => f.code.to_owned(),
+        })
+        .collect()
+}
+
+/// A good mesh with one text replaced by another.
+fn changed(mesh: &str, from: &str, to: &str) -> Files {
+    assert!(mesh.contains(from), "the good mesh has no {from:?}");
+    files(&mesh.replacen(from, to, 1))
+}
+
+/// Mutations of mesh.toml: which mesh, what is replaced, by what, and all that must be said.
+const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
+    // TOML
+    (QUORUM, "name = \"harbour\"", "name = ", &["toml-syntax:3:8"]),
+    (QUORUM, "[image]", "[image", &["toml-syntax:7:7"]),
+    (QUORUM, "[site.porto]", "[site.lisbon]", &["toml-syntax:20:7"]),
+    // keys and types
+    (QUORUM, "version = \"1\"", "version = \"1\"\ncolour = 1", &["unknown-key:9:1"]),
+    (QUORUM, "network =", "netwrok =", &["missing-key:2:2", "unknown-key:5:1"]),
+    (QUORUM, "version = \"1\"", "version = 1", &["wrong-type:8:11"]),
+    (QUORUM, "[image]\nversion = \"1\"", "", &["missing-key:1:1"]),
+    (QUORUM, "site = \"lisbon\"\n", "", &["missing-key:23:7"]),
+    // values
+    (QUORUM, "\"30ms\"", "\"30\"", &["invalid-value:14:14"]),
+    (QUORUM, "\"30ms\"", "30", &["wrong-type:14:14"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nquota = \"2GB\"", &["invalid-value:15:9"]),
+    (QUORUM, "10.77.0.0/16", "10.77.0.1/16", &["invalid-value:5:11"]),
+    (QUORUM, "\"10.77.0.11\"", "\"lis1.example\"", &["invalid-value:25:11"]),
+    (QUORUM, "port = 5432", "port = 70000", &["invalid-value:27:29"]),
+    (QUORUM, "10.77.1.1-10.77.1.9", "10.77.1.9-10.77.1.1", &["invalid-value:43:13"]),
+    (QUORUM, "10.77.1.1-10.77.1.9", "10.77.1.1-10.77.1.2", &["too-few-addresses:43:13"]),
+    (QUORUM, "topology = \"quorum\"", "topology = \"quorom\"", &["invalid-value:4:12"]),
+    (QUORUM, "debian = \"trixie\"", "tar = \"base.tar\"\nsha256 = \"12\"", &["invalid-value:12:10"]),
+    (QUORUM, "version = \"1\"", "version = \"1\"\nssh-authorized-keys = [\"me\"]", &["invalid-value:9:24"]),
+    // names
+    (QUORUM, "name = \"harbour\"", "name = \"Harbour\"", &["invalid-name:3:8"]),
+    (QUORUM, "[node.lis1]", "[node.lis_1]", &["invalid-name:23:7"]),
+    (QUORUM, "[node.lis1]", "[node.root]", &["reserved-name:23:7"]),
+    (QUORUM, "[node.mad1]", "[node.edge-002]", &["duplicate-name:40:8"]),
+    // not built yet: refused, not ignored
+    (QUORUM, "version = \"1\"", "version = \"1\"\nkeys = \"credentials\"", &["not-there-yet:9:8"]),
+    (QUORUM, "version = \"1\"", "version = \"1\"\nnetwork-config = \"networkd\"", &["not-there-yet:9:18"]),
+    (QUORUM, "version = \"1\"", "version = \"1\"\nformats = [\"tar.gz\", \"oci\"]", &["not-there-yet:9:22"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"", &["not-there-yet:11:1"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nsnapshot = { every = \"30m\" }", &["not-there-yet:15:1"]),
+    (QUORUM, "[pki]", "[clock]\ncertificates = []\n[pki]", &["not-there-yet:16:2"]),
+    (QUORUM, "[pki]", "[agent]\n[pki]", &["not-there-yet:16:2"]),
+    // the same keys with the value that is built are accepted
+    (QUORUM, "version = \"1\"", "version = \"1\"\nkeys = \"embed\"\nnetwork-config = \"none\"", &[]),
+    // references
+    (QUORUM, "site = \"lisbon\"", "site = \"lisbn\"", &["unknown-reference:24:8"]),
+    (QUORUM, "profile = \"voter\"", "profile = \"voters\"", &["unknown-reference:26:11"]),
+    (QUORUM, "version = \"1\"", "version = \"1\"\nbase = \"comon\"", &["unknown-reference:9:8", "unused:11:7"]),
+    (QUORUM, "[pki]", "[round-trip]\nlisbon.oporto = \"9ms\"\n[pki]", &["unknown-reference:17:17"]),
+    // bases
+    (QUORUM, "debian = \"trixie\"", "debian = \"trixie\"\ndir = \"root\"", &["base-source:10:7"]),
+    (QUORUM, "debian = \"trixie\"", "", &["base-source:10:7"]),
+    (QUORUM, "debian = \"trixie\"", "tar = \"base.tar\"", &["missing-key:10:7"]),
+    (QUORUM, "debian = \"trixie\"", "dir = \"root\"\npackages = [\"nftables\"]", &["base-source:12:1"]),
+    // addresses
+    (QUORUM, "10.77.0.11", "10.78.0.11", &["address-outside-network:25:11"]),
+    (QUORUM, "10.77.0.11", "10.77.0.0", &["address-of-no-host:25:11"]),
+    (QUORUM, "10.77.0.11", "10.77.255.255", &["address-of-no-host:25:11"]),
+    (QUORUM, "10.77.0.11", "10.77.0.12", &["duplicate-address:31:11"]),
+    (QUORUM, "10.77.1.1-10.77.1.9", "10.78.1.1-10.78.1.9", &["address-outside-network:43:13"]),
+    // votes
+    (QUORUM, "profile = \"arbiter\"", "profile = \"client\"", &["odd-voters:4:12", "voter-sites:4:12"]),
+    (QUORUM, "site = \"madrid\"", "site = \"porto\"", &["voter-sites:4:12", "unused:21:7"]),
+    (QUORUM, "profile = \"client\"", "profile = \"arbiter\"", &["odd-voters:4:12", "site-holds-quorum:20:7"]),
+    (QUORUM, "profile = \"client\"", "profile = \"control-plane\"", &["part-of-other-topology:44:11"]),
+    (SINGLE, "profile = \"client\"", "profile = \"voter\"", &["part-of-other-topology:23:11"]),
+    (SINGLE, "profile = \"client\"", "profile = \"control-plane\"", &["one-control-plane:18:11"]),
+    (SINGLE, "profile = \"control-plane\"", "profile = \"client\"", &["one-control-plane:4:12"]),
+    // placement
+    (QUORUM, "profile = \"arbiter\"", "profile = \"arbiter\"\nservice.dns.port = 53", &["arbiter-with-service:39:9"]),
+    (
+        QUORUM,
+        "profile = \"client\"",
+        "profile = \"client\"\nservice.pg = { port = 5432, data-set = \"orders\" }",
+        &["data-set-twice-in-site:33:46", "data-set-twice-in-site:45:40"],
+    ),
+    (QUORUM, "port = 5432", "port = 2380", &["port-taken:27:29"]),
+    (
+        QUORUM,
+        "profile = \"client\"",
+        "profile = \"client\"\nservice.a.port = 80\nservice.b.port = 80",
+        &["port-taken:46:18"],
+    ),
+    // lifetimes
+    (QUORUM, "[pki]", "[pki]\npeer.lifetime = \"99999h\"", &["leaf-outlives-authority:17:17"]),
+    (QUORUM, "\"720h\"", "\"43800h\"", &["renewal-window:17:16"]),
+    (QUORUM, "\"720h\"", "\"4h\"", &["rebuild-window:17:16"]),
+    // timing
+    (QUORUM, "\"30ms\"", "\"6s\"", &["round-trip-too-long:14:14"]),
+    (QUORUM, "[pki]", "[round-trip]\nlisbon.porto = \"31ms\"\n[pki]", &["round-trip-above-worst:17:16"]),
+    (QUORUM, "[pki]", "[round-trip]\nlisbon.porto = \"9ms\"\nporto.lisbon = \"9ms\"\n[pki]", &["invalid-value:18:16"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nheartbeat = \"14ms\"", &["heartbeat-bounds:15:13"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nheartbeat = \"15ms\"", &[]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nheartbeat = \"101ms\"", &["heartbeat-bounds:15:13"]),
+    (QUORUM, "\"30ms\"", "\"200ms\"\nheartbeat = \"300ms\"", &[]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nelection = \"299ms\"", &["election-bounds:15:12"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nelection = \"499ms\"", &["election-bounds:15:12"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nelection = \"51s\"", &["election-bounds:15:12"]),
+    (QUORUM, "\"30ms\"", "\"5s\"\nheartbeat = \"6s\"", &["election-bounds:15:13"]),
+    (QUORUM, "\"30ms\"", "\"30ms\"\nquota = \"16GiB\"", &["large-quota:15:9"]),
+    // Corosync from the base
+    (
+        QUORUM,
+        "debian = \"trixie\"",
+        "debian = \"trixie\"\npackages = [\"pacemaker\"]",
+        &["corosync-across-sites:12:13"],
+    ),
+    (QUORUM, "network =", "corosync-sites = [\"lisbon\", \"porto\", \"madrid\"]\nnetwork =", &[]),
+    // not used
+    (QUORUM, "[site.porto]", "[site.porto]\n[site.faro]", &["unused:21:7"]),
+    // parameters of a node
+    (
+        QUORUM,
+        "profile = \"arbiter\"",
+        "profile = \"arbiter\"\nparameters.snapshot-count = \"9\"",
+        &["parameter-type:39:29"],
+    ),
+    (
+        QUORUM,
+        "profile = \"arbiter\"",
+        "profile = \"arbiter\"\nparameters.snapshot-cuont = 9",
+        &["unknown-parameter:39:29"],
+    ),
+];
+
+/// Mutations of the library: a file beside mesh.toml, and what must be said of it.
+const LIBRARY_CASES: &[(&str, &str, &[&str])] = &[
+    (
+        "profiles/voter.toml",
+        "description = 'v'\npart = 'voter'\noverlays = ['mesh', 'etcd', 'etcd']",
+        &["overlay-twice:profiles/voter.toml:3:29"],
+    ),
+    (
+        "profiles/voter.toml",
+        "description = 'v'\npart = 'voter'\noverlays = ['etcd', 'mesh']",
+        &["overlay-requires:profiles/voter.toml:3:13", "mesh-overlay-first:profiles/voter.toml:3:21"],
+    ),
+    (
+        "profiles/client.toml",
+        "description = 'c'\npart = 'client'\noverlays = ['mesh', 'etcd']",
+        &["overlay-part:profiles/client.toml:3:21"],
+    ),
+    (
+        "profiles/client.toml",
+        "description = 'c'\npart = 'client'\noverlays = ['mseh']",
+        &["unknown-reference:profiles/client.toml:3:13"],
+    ),
+    (
+        "profiles/client.toml",
+        "part = 'client'\noverlays = ['mesh']\n[units]\n'x' = 'on'",
+        &["missing-key:profiles/client.toml:1:1", "invalid-value:profiles/client.toml:4:7"],
+    ),
+    (
+        "profiles/voter.toml",
+        "description = 'v'\npart = 'voter'\noverlays = ['mesh', 'etcd']\n[parameters]\nlog-level = 1",
+        &["parameter-type:profiles/voter.toml:5:13"],
+    ),
+    (
+        "profiles/spare.toml",
+        "description = 's'\npart = 'client'\noverlays = ['mesh']",
+        &["unused:profiles/spare.toml:2:8"],
+    ),
+    ("profiles/spare.toml", "description = ", &["toml-syntax:profiles/spare.toml:1:15"]),
+    ("overlays/app/overlay.toml", "description = 'app'", &["unused:overlays/app/overlay.toml:1:1"]),
+    ("overlays/app/root/etc/app.conf", "", &["overlay-layout"]),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[path.'/etc/x']\nmode = 644",
+        &["mode-as-number:overlays/mesh/overlay.toml:3:8"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[path.'etc/x']",
+        &["invalid-value:overlays/mesh/overlay.toml:2:7"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\nremove = ['/etc/[x']",
+        &["invalid-value:overlays/mesh/overlay.toml:2:11"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\nedits = ['host']",
+        &["invalid-value:overlays/mesh/overlay.toml:2:10"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[unit.etcd]\nstate = 'stopped'",
+        &["invalid-value:overlays/mesh/overlay.toml:2:7"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[user.'a:b']",
+        &["invalid-value:overlays/mesh/overlay.toml:2:7"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[parameter.log-level]\ntype = 'string'\ndescription = 'x'",
+        &[
+            "parameter-of-two-overlays:<built-in>/profiles/arbiter.toml:3:21",
+            "parameter-of-two-overlays:<built-in>/profiles/control-plane.toml:3:21",
+            "parameter-of-two-overlays:<built-in>/profiles/voter.toml:3:21",
+            "missing-parameter:26:11",
+            "missing-parameter:32:11",
+            "missing-parameter:38:11",
+            "missing-parameter:44:11",
+        ],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\n[parameter.motd]\ntype = 'string'\ndescription = 'x'\ndefault = 1",
+        &["wrong-type:overlays/mesh/overlay.toml:5:11"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\npackages = ['corosync']",
+        &["corosync-across-sites:overlays/mesh/overlay.toml:2:13"],
+    ),
+    (
+        "overlays/etcd/overlay.toml",
+        "description = 'e'\nrequires = ['mesh']\nconflicts = ['mesh']",
+        &[
+            "overlay-conflicts:<built-in>/profiles/arbiter.toml:3:21",
+            "overlay-conflicts:<built-in>/profiles/control-plane.toml:3:21",
+            "overlay-conflicts:<built-in>/profiles/voter.toml:3:21",
+        ],
+    ),
+];
+
+#[test]
+fn the_good_meshes_are_good() {
+    for mesh in [QUORUM, SINGLE] {
+        assert_eq!(said(&files(mesh)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn every_fault_of_mesh_toml_is_named_at_its_place() {
+    let mut wrong = String::new();
+    for (mesh, from, to, want) in MESH_CASES {
+        let got = said(&changed(mesh, from, to));
+        if got != *want {
+            wrong += &format!("{from:?} -> {to:?}: {got:?}, not {want:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn every_fault_of_the_library_is_named_at_its_place() {
+    let mut wrong = String::new();
+    for (path, text, want) in LIBRARY_CASES {
+        let got = said(&files(QUORUM).with(path, text));
+        if got != *want {
+            wrong += &format!("{path} {text:?}: {got:?}, not {want:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_file_that_is_not_text_or_not_there() {
+    assert_eq!(said(&Files::builtin()), ["mesh-file-missing"]);
+    assert_eq!(said(&Files::builtin().with(MESH_FILE, b"[mesh]\nname = \"\xff\"")), ["not-text:2:9"]);
+    let link = LibraryContent::Link("x".into());
+    assert_eq!(said(&files(QUORUM).with_content("profiles/x.toml", link)), ["not-text"]);
+}
+
+#[test]
+fn more_than_seven_voters_are_warned_of() {
+    let mut mesh =
+        QUORUM.replace("[nodes.edge]", "[nodes.voter]").replace("profile = \"client\"", "profile = \"voter\"");
+    mesh += "[nodes.more]\ncount = 3\nsite = \"lisbon\"\naddresses = \"10.77.2.1-10.77.2.9\"\nprofile = \"voter\"\n";
+    assert_eq!(said(&files(&mesh)), ["many-voters:4:12"]);
+}
+
+/// All errors of all files in one run, also when one file is not even TOML.
+#[test]
+fn all_errors_of_all_files_are_said_at_once() {
+    let mesh =
+        QUORUM.replace("\"30ms\"", "30").replace("10.77.0.11", "10.99.0.11").replace("[image]", "[image]\nspeed = 1");
+    let files = files(&mesh)
+        .with("profiles/voter.toml", "description = 1\npart = 'voter'\noverlays = [")
+        .with("overlays/app/overlay.toml", "colour = 1");
+    assert_eq!(
+        said(&files),
+        [
+            "unknown-key:8:1",
+            "wrong-type:15:14",
+            "address-outside-network:26:11",
+            "missing-key:overlays/app/overlay.toml:1:1",
+            "unknown-key:overlays/app/overlay.toml:1:1",
+            "wrong-type:profiles/voter.toml:1:15",
+            "toml-syntax:profiles/voter.toml:3:13",
+        ]
+    );
+}
+
+#[test]
+fn every_rule_fires_in_some_case() {
+    let mut fired = BTreeSet::new();
+    let mut note = |all: &[&str]| fired.extend(all.iter().map(|s| s.split(':').next().unwrap().to_owned()));
+    MESH_CASES.iter().for_each(|(.., want)| note(want));
+    LIBRARY_CASES.iter().for_each(|(.., want)| note(want));
+    // These have tests of their own above.
+    note(&["mesh-file-missing", "not-text", "many-voters"]);
+    let rules: BTreeSet<String> = RULES.iter().map(|r| r.code.to_owned()).collect();
+    assert_eq!(rules.len(), RULES.len(), "codes are unique");
+    assert_eq!(fired, rules);
+}
+
+#[test]
+fn groups_are_expanded_in_order() {
+    let mesh = testing::mesh();
+    let edges: Vec<String> = mesh
+        .nodes
+        .values()
+        .filter(|n| n.name.value.starts_with("edge"))
+        .map(|n| format!("{} {}", n.name.value, n.address.value))
+        .collect();
+    assert_eq!(edges, ["edge-001 10.77.1.1", "edge-002 10.77.1.2", "edge-003 10.77.1.3"]);
+}
+
+#[test]
+fn a_users_overlay_replaces_the_built_in_one_whole() {
+    let files = files(QUORUM).with("overlays/etcd/overlay.toml", "description = 'mine'\nrequires = ['mesh']");
+    let mesh = parse(&files).unwrap().mesh;
+    assert_eq!(mesh.overlays["etcd"].files.len(), 0);
+    assert_eq!(mesh.overlays["etcd"].manifest.description, "mine");
+    assert!(!mesh.overlays["mesh"].files.is_empty());
+    assert!(!mesh.profiles.contains_key("control-plane"), "only what a node uses");
+}
+
+#[test]
+fn round_trips_of_pairs() {
+    let mesh = QUORUM.replace("[pki]", "[round-trip]\nporto.lisbon = \"12ms\"\n[pki]");
+    let mesh = parse(&files(&mesh)).unwrap().mesh;
+    let trip = |a, b| mesh.round_trip_between(a, b).as_millis();
+    assert_eq!(
+        [trip("lisbon", "porto"), trip("porto", "lisbon"), trip("lisbon", "madrid"), trip("porto", "porto")],
+        [12, 12, 30, 0]
+    );
+}
