@@ -4,6 +4,7 @@ pub mod base;
 pub mod cache;
 pub mod gzip;
 pub mod index;
+pub mod lock;
 pub mod manifest;
 pub mod output;
 pub mod parts;

@@ -1,0 +1,507 @@
+//! `fitout.lock` beside `mesh.toml`: what must not drift from build to build.
+//!
+//! It pins the base's packages and digest, the ids of system users, and the birth record of each generation of the
+//! registry. It is TOML, sorted, and meant for version control:
+//!
+//! ```toml
+//! version = 1
+//!
+//! [base]
+//! name = "common"
+//! digest = "…"                # canonical listing of the tree
+//! tar-sha256 = "…"            # of the uncompressed tar
+//! packages = { adduser = "3.152" }
+//!
+//! [user.app]
+//! uid = 990
+//! gid = 990
+//!
+//! [birth.1]                   # by generation
+//! token = "harbour-g1"
+//! cluster-id = "…"
+//! peers = { lis1 = "https://10.77.0.11:2380" }
+//! member-ids = { lis1 = "…" }
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::output::{self, Access};
+use crate::etcd::birth::Birth;
+use crate::finding::{Failure, Finding, Problem, Rule, Severity, Source, Span};
+use crate::tree::Digest;
+
+/// Name of the file.
+pub const LOCK_FILE: &str = "fitout.lock";
+
+/// Version of the format.
+const VERSION: u32 = 1;
+
+const HEADER: &str =
+    "# Written by fitout; keep it under version control. It pins what must not drift from build to build.\n";
+
+/// Most package changes that one finding lists.
+const LISTED: usize = 20;
+
+/// The lock file cannot be understood.
+pub static LOCK_UNREADABLE: Rule = Rule {
+    code: "lock-unreadable",
+    family: "lock",
+    severity: Severity::Error,
+    summary: "the lock file cannot be understood",
+    explanation: "fitout.lock pins the base, the ids of system users, and the birth record of the registry. It is written by \
+        fitout. A merge may have left conflict marks in it, or a newer fitout has written it. Restore it from version \
+        control; without it the next build pins anew, and a registry that runs would no longer be recognised.",
+};
+
+/// The base differs from the pinned one.
+pub static BASE_DRIFTED: Rule = Rule {
+    code: "base-drifted",
+    family: "lock",
+    severity: Severity::Error,
+    summary: "with `--locked`: the base differs from the one that fitout.lock pins",
+    explanation: "A base made anew has the packages of the day. `--locked` refuses it, so that what was tested is what is \
+        shipped; a build without `--locked` accepts it and pins it.",
+};
+
+/// A system user has no pinned ids.
+pub static USER_NOT_LOCKED: Rule = Rule {
+    code: "user-not-locked",
+    family: "lock",
+    severity: Severity::Error,
+    summary: "with `--locked`: a system user has other ids than fitout.lock pins, or none are pinned",
+    explanation: "Files on a node's disk belong to numbers. An overlay's system user keeps its ids through every rebuild, \
+        so they are pinned; a build without `--locked` chooses and pins them.",
+};
+
+/// The voters differ from those that the registry was born with.
+pub static BIRTH_CHANGED: Rule = Rule {
+    code: "birth-changed",
+    family: "lock",
+    severity: Severity::Error,
+    summary: "the declared voters differ from those that the registry was born with",
+    explanation: "etcd computes its cluster id and the ids of its first members from their peer URLs and the token, once, when \
+        the cluster is born. fitout.lock keeps that birth record per generation. A voter that is added, removed or moved in \
+        the declaration does not change it: images made from the new list would form another cluster beside the living \
+        one. If the registry of this generation was never started, the record may be removed from fitout.lock and a \
+        build makes a new one. If it lives, members change through `member add` and `member remove`, and only a restore \
+        raises the generation.",
+};
+
+/// With `--locked`: a birth record is not pinned yet.
+pub static BIRTH_NOT_LOCKED: Rule = Rule {
+    code: "birth-not-locked",
+    family: "lock",
+    severity: Severity::Error,
+    summary: "with `--locked`: the birth record of this generation is not in fitout.lock",
+    explanation: "The first build of a generation pins the birth record of its registry. With `--locked` nothing is pinned; \
+        build once without it and keep fitout.lock under version control.",
+};
+
+/// Rules of the lock file.
+pub static RULES: &[&Rule] = &[&LOCK_UNREADABLE, &BASE_DRIFTED, &USER_NOT_LOCKED, &BIRTH_CHANGED, &BIRTH_NOT_LOCKED];
+
+/// What to do with what is not pinned as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockedUse {
+    /// Pin it.
+    Update,
+    /// Refuse it (`--locked`).
+    Locked,
+}
+
+/// The pinned base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LockedBase {
+    /// Name of the base in the declaration.
+    pub name: String,
+    /// Digest of the tree's canonical listing.
+    pub digest: Digest,
+    /// SHA-256 of the uncompressed tar.
+    pub tar_sha256: Digest,
+    /// Version of every installed package.
+    #[serde(default)]
+    pub packages: BTreeMap<String, String>,
+}
+
+/// The pinned ids of a system user and the group of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ids {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+/// The lock file's content.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// The base; nothing before the first build.
+    pub base: Option<LockedBase>,
+    /// Ids of system users, by name.
+    pub users: BTreeMap<String, Ids>,
+    /// Birth records, by generation.
+    pub births: BTreeMap<u32, Birth>,
+}
+
+/// The file's form.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<LockedBase>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    user: BTreeMap<String, Ids>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    birth: BTreeMap<String, FileBirth>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct FileBirth {
+    token: String,
+    cluster_id: String,
+    peers: BTreeMap<String, String>,
+    member_ids: BTreeMap<String, String>,
+}
+
+impl Lock {
+    /// Where the lock file of a mesh is.
+    pub fn path(directory: &Path) -> PathBuf {
+        directory.join(LOCK_FILE)
+    }
+
+    /// Reads the lock file of a mesh's directory; empty when there is none.
+    ///
+    /// # Errors
+    /// A finding when it cannot be understood, a failure when it cannot be read.
+    pub fn load(directory: &Path) -> Result<Lock, Problem> {
+        let path = Lock::path(directory);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Lock::parse(&path.display().to_string(), &bytes)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Lock::default()),
+            Err(error) => Err(Failure::io("read", &path, &error).into()),
+        }
+    }
+
+    /// Reads the lock file's text; `name` is for messages.
+    ///
+    /// # Errors
+    /// When it is not TOML, not of this version, or contradicts itself.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Lock, Finding> {
+        let source = Source::new(name, String::from_utf8_lossy(bytes).into_owned());
+        let unreadable = |message: String, at: Option<std::ops::Range<usize>>| {
+            let help = "restore it from version control; see `fitout explain lock-unreadable`";
+            let finding = LOCK_UNREADABLE.finding(name, message).help(help);
+            match at {
+                Some(range) => finding.at(&Span::new(&source, range)),
+                None => finding,
+            }
+        };
+        // The version first: a newer file may have keys that this version does not know.
+        let version = toml::from_str::<toml::Table>(&source.text)
+            .map_err(|e| unreadable(e.message().replace('\n', ", "), e.span()))?
+            .get("version")
+            .and_then(toml::Value::as_integer);
+        if version != Some(i64::from(VERSION)) {
+            let found = version.map_or_else(|| "none".to_owned(), |v| v.to_string());
+            return Err(unreadable(
+                format!("this fitout reads version {VERSION} of the file, and found {found}"),
+                None,
+            ));
+        }
+        let file: File =
+            toml::from_str(&source.text).map_err(|e| unreadable(e.message().replace('\n', ", "), e.span()))?;
+        let mut births = BTreeMap::new();
+        for (key, born) in file.birth {
+            let generation = key.parse().ok().filter(|g| *g > 0);
+            let Some(generation) = generation else {
+                return Err(unreadable(format!("`{}` is not a generation", key.escape_debug()), None));
+            };
+            let birth = Birth::of(generation, born.token, born.peers);
+            if birth.cluster_id != born.cluster_id || birth.member_ids != born.member_ids {
+                let message = format!("the ids of generation {generation} do not follow from its token and peer URLs");
+                return Err(unreadable(message, None));
+            }
+            births.insert(generation, birth);
+        }
+        Ok(Lock { base: file.base, users: file.user, births })
+    }
+
+    /// The file's text: sorted, the same for the same content.
+    ///
+    /// # Errors
+    /// Never for what TOML can hold, which is all that a lock can.
+    pub fn render(&self) -> Result<String, Failure> {
+        let birth = |b: &Birth| FileBirth {
+            token: b.token.clone(),
+            cluster_id: b.cluster_id.clone(),
+            peers: b.peers.clone(),
+            member_ids: b.member_ids.clone(),
+        };
+        let file = File {
+            version: VERSION,
+            base: self.base.clone(),
+            user: self.users.clone(),
+            birth: self.births.iter().map(|(generation, b)| (generation.to_string(), birth(b))).collect(),
+        };
+        let text = toml::to_string(&file).map_err(|e| Failure::new(format!("cannot render {LOCK_FILE}: {e}")))?;
+        Ok(format!("{HEADER}{text}"))
+    }
+
+    /// Writes the lock file whole or not at all, and only when it differs. True when it was written.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub fn save(&self, directory: &Path) -> Result<bool, Failure> {
+        let (path, text) = (Lock::path(directory), self.render()?);
+        if std::fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+            return Ok(false);
+        }
+        output::write(&path, Access::Everyone, text.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Pins the base. With [`LockedUse::Locked`] it must be the pinned one.
+    ///
+    /// # Errors
+    /// With `--locked`, a finding that lists the packages that differ.
+    pub fn pin_base(&mut self, base: LockedBase, how: LockedUse) -> Result<(), Finding> {
+        if self.base.as_ref() == Some(&base) {
+            return Ok(());
+        }
+        if how == LockedUse::Update {
+            self.base = Some(base);
+            return Ok(());
+        }
+        let subject = format!("base {}", base.name);
+        let help = "build without `--locked` to accept and pin it";
+        let Some(pinned) = &self.base else {
+            return Err(BASE_DRIFTED.finding(subject, format!("{LOCK_FILE} pins no base yet")).help(help));
+        };
+        let message = if pinned.name != base.name {
+            format!("the base is `{}`, and {LOCK_FILE} pins `{}`", base.name, pinned.name)
+        } else if pinned.packages != base.packages {
+            format!("the base has other packages than {LOCK_FILE} pins")
+        } else {
+            format!("the base is {}, and {LOCK_FILE} pins {}", base.digest, pinned.digest)
+        };
+        let mut finding = BASE_DRIFTED.finding(subject, message).help(help);
+        finding.notes = changes(&pinned.packages, &base.packages);
+        Err(finding)
+    }
+
+    /// Pins the ids of a system user. With [`LockedUse::Locked`] they must be the pinned ones.
+    ///
+    /// # Errors
+    /// With `--locked`, when others or none are pinned.
+    pub fn pin_user(&mut self, name: &str, ids: Ids, how: LockedUse) -> Result<(), Finding> {
+        if self.users.get(name) == Some(&ids) {
+            return Ok(());
+        }
+        if how == LockedUse::Update {
+            self.users.insert(name.to_owned(), ids);
+            return Ok(());
+        }
+        let message = match self.users.get(name) {
+            Some(pinned) => {
+                format!("has the ids {}:{}, and {LOCK_FILE} pins {}:{}", ids.uid, ids.gid, pinned.uid, pinned.gid)
+            }
+            None => format!("{LOCK_FILE} pins no ids for it"),
+        };
+        Err(USER_NOT_LOCKED.finding(format!("user {name}"), message).help("build without `--locked` to pin them"))
+    }
+
+    /// The birth record of a generation: the pinned one, which must be what the declaration gives; pinned when there is
+    /// none.
+    ///
+    /// # Errors
+    /// When the declared voters differ from those of the pinned record, whatever `how`; with `--locked`, when nothing is
+    /// pinned.
+    pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Finding> {
+        let generation = declared.generation;
+        let subject = format!("generation {generation}");
+        match self.births.get(&generation) {
+            Some(pinned) if pinned == declared => Ok(()),
+            Some(pinned) => {
+                let mut finding = BIRTH_CHANGED
+                    .finding(subject, "the declared voters differ from those that the registry was born with")
+                    .help(format!(
+                        "was it never started? then remove `[birth.{generation}]` from {LOCK_FILE}; else put the voters back"
+                    ));
+                if pinned.token != declared.token {
+                    finding.notes.push(format!("token: `{}` -> `{}`", pinned.token, declared.token));
+                }
+                finding.notes.extend(changes(&pinned.peers, &declared.peers));
+                Err(finding)
+            }
+            None if how == LockedUse::Locked => Err(BIRTH_NOT_LOCKED
+                .finding(subject, format!("{LOCK_FILE} has no birth record for it"))
+                .help("build once without `--locked`")),
+            None => {
+                self.births.insert(generation, declared.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What differs between two maps, one line each, at most [`LISTED`].
+fn changes(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
+    let mut all = Vec::new();
+    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        match (old.get(name), new.get(name)) {
+            (Some(a), Some(b)) if a != b => all.push(format!("{name}: {a} -> {b}")),
+            (Some(a), None) => all.push(format!("{name}: {a} -> gone")),
+            (None, Some(b)) => all.push(format!("{name}: new, {b}")),
+            _ => {}
+        }
+    }
+    if all.len() > LISTED {
+        let more = all.len() - LISTED;
+        all.truncate(LISTED);
+        all.push(format!("and {more} more"));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapbox::{assert_data_eq, str};
+
+    fn birth(voters: &[&str]) -> Birth {
+        let peers =
+            voters.iter().zip(11..).map(|(n, i)| ((*n).to_owned(), format!("https://10.77.0.{i}:2380"))).collect();
+        Birth::of(1, "harbour-g1".into(), peers)
+    }
+
+    fn base(version: &str) -> LockedBase {
+        LockedBase {
+            name: "common".into(),
+            digest: Digest::of(version.as_bytes()),
+            tar_sha256: Digest::of(b"tar"),
+            packages: BTreeMap::from([("etcd-server".into(), version.into()), ("adduser".into(), "3.152".into())]),
+        }
+    }
+
+    fn lock() -> Lock {
+        let mut lock = Lock::default();
+        lock.pin_base(base("3.5.16-4"), LockedUse::Update).unwrap();
+        lock.pin_user("app", Ids { uid: 990, gid: 991 }, LockedUse::Update).unwrap();
+        lock.pin_birth(&birth(&["lis1"]), LockedUse::Update).unwrap();
+        lock
+    }
+
+    #[test]
+    fn the_file_is_sorted_and_reads_back_the_same() {
+        let text = lock().render().unwrap();
+        assert_eq!(Lock::parse("fitout.lock", text.as_bytes()), Ok(lock()));
+        assert_data_eq!(
+            text,
+            str![[r##"
+# Written by fitout; keep it under version control. It pins what must not drift from build to build.
+version = 1
+
+[base]
+name = "common"
+digest = "40456cc40fe2c6d85820b07608facfbf9cf7e1cf30c64160d1c2e407e799ece5"
+tar-sha256 = "90aebae315675cbf04612de4f7d5874850f48e0b8dd82becbeaa47ca93f5ebfb"
+
+[base.packages]
+adduser = "3.152"
+etcd-server = "3.5.16-4"
+
+[user.app]
+uid = 990
+gid = 991
+
+[birth.1]
+token = "harbour-g1"
+cluster-id = "b490d2ffbd3db21b"
+
+[birth.1.peers]
+lis1 = "https://10.77.0.11:2380"
+
+[birth.1.member-ids]
+lis1 = "b20160f3dbcbb18e"
+
+"##]]
+        );
+    }
+
+    #[test]
+    fn it_is_written_only_when_it_differs() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Lock::load(directory.path()), Ok(Lock::default()));
+        assert_eq!(lock().save(directory.path()), Ok(true));
+        assert_eq!(lock().save(directory.path()), Ok(false));
+        assert_eq!(Lock::load(directory.path()), Ok(lock()));
+    }
+
+    #[test]
+    fn locked_refuses_what_is_not_pinned_and_says_what_differs() {
+        let locked = LockedUse::Locked;
+        let mut pinned = lock();
+        assert_eq!(pinned.pin_base(base("3.5.16-4"), locked), Ok(()));
+        assert_eq!(pinned.pin_user("app", Ids { uid: 990, gid: 991 }, locked), Ok(()));
+        assert_eq!(pinned.pin_birth(&birth(&["lis1"]), locked), Ok(()));
+
+        let finding = pinned.pin_base(base("3.5.21-1"), locked).unwrap_err();
+        assert_eq!(
+            (finding.code, finding.notes),
+            ("base-drifted", vec!["etcd-server: 3.5.16-4 -> 3.5.21-1".to_owned()])
+        );
+        let mut renamed = base("3.5.16-4");
+        renamed.name = "other".into();
+        assert_eq!(pinned.pin_base(renamed, locked).unwrap_err().code, "base-drifted");
+        assert_eq!(pinned.pin_user("app", Ids { uid: 1, gid: 991 }, locked).unwrap_err().code, "user-not-locked");
+        assert_eq!(pinned.pin_user("web", Ids { uid: 1, gid: 1 }, locked).unwrap_err().code, "user-not-locked");
+        assert_eq!(pinned, lock(), "a refusal changes nothing");
+
+        let mut empty = Lock::default();
+        assert_eq!(empty.pin_base(base("1"), locked).unwrap_err().code, "base-drifted");
+        assert_eq!(empty.pin_birth(&birth(&["lis1"]), locked).unwrap_err().code, "birth-not-locked");
+        assert_eq!(empty, Lock::default());
+    }
+
+    #[test]
+    fn a_registry_is_born_once_per_generation() {
+        let mut pinned = lock();
+        let finding = pinned.pin_birth(&birth(&["lis1", "por1", "mad1"]), LockedUse::Update).unwrap_err();
+        assert_eq!(finding.code, "birth-changed");
+        assert_eq!(finding.notes, ["mad1: new, https://10.77.0.13:2380", "por1: new, https://10.77.0.12:2380"]);
+        let next = Birth::of(2, "harbour-g2".into(), birth(&["lis1"]).peers);
+        assert_eq!(pinned.pin_birth(&next, LockedUse::Update), Ok(()));
+        assert_eq!(pinned.births.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_refused_with_its_line() {
+        let good = lock().render().unwrap();
+        let cases: &[(&str, &str, Option<usize>)] = &[
+            ("version = 1", "version = 2", None),
+            ("version = 1", "", None),
+            ("version = 1", "version = 1\ncolour = 1", Some(3)),
+            ("version = 1", "<<<<<<< ours\nversion = 1", Some(2)),
+            ("uid = 990", "uid = \"990\"", Some(14)),
+            ("[birth.1]", "[birth.x]", None),
+            ("harbour-g1", "harbour-g2", None),
+            ("10.77.0.11", "10.77.0.12", None),
+        ];
+        for (from, to, line) in cases {
+            let text = good.replacen(from, to, 1);
+            let finding = Lock::parse("fitout.lock", text.as_bytes()).unwrap_err();
+            assert_eq!(finding.code, "lock-unreadable", "{to}");
+            let found = finding.span.map(|s| s.source.line_column(s.range.start).0);
+            assert_eq!(found, *line, "{to}: {}", finding.message);
+        }
+        assert!(Lock::parse("fitout.lock", b"version = 1\nx = \"\xff\"").is_err());
+    }
+}
