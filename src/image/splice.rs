@@ -105,6 +105,7 @@ mod tests {
 
     fn big_tree() -> Tree {
         let mut tree = hard_tree();
+        tree.insert(TreePath::parse("/big").unwrap(), Entry::directory(0o755));
         for (name, len) in [("/big/a", 2_500_000), ("/big/b", 1 << 20), ("/big/c", 300_000)] {
             tree.insert(TreePath::parse(name).unwrap(), Entry::file(sample(len), 0o644));
         }
