@@ -2,5 +2,6 @@
 
 pub mod image;
 pub mod ledger;
+pub mod tls;
 
 pub use image::Image;
