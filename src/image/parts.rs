@@ -12,13 +12,14 @@
 
 use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::cache::{Cache, Slot};
 use super::gzip::{CODEC, Encoder, End, HEADER, Summary};
-use super::output::{self, Access, Atomic};
+use super::output::Atomic;
 use super::progress::{Progress, Step};
 use crate::finding::Failure;
 use crate::tree::digest::{Hashing, listing};
@@ -89,12 +90,13 @@ pub struct Content<'a> {
 }
 
 impl Content<'_> {
+    /// Bytes of tar, but for long names and attributes.
     fn size(&self) -> u64 {
         let size = |entry: &Entry| match &entry.kind {
-            Kind::File(data) => data.len,
+            Kind::File(data) => data.len.next_multiple_of(512),
             _ => 0,
         };
-        self.entries.iter().map(|(_, entry)| size(entry)).sum()
+        self.entries.iter().map(|(_, entry)| size(entry) + 512).sum()
     }
 
     fn write(&self, out: &mut impl Write, links: &mut Links) -> Result<(), WriteError> {
@@ -122,7 +124,7 @@ fn facts<W>(out: &Hashing<W>, summary: Summary) -> Facts {
     Facts { length: out.len(), raw_length: summary.raw_len, crc32: summary.crc32, sha256: out.digest() }
 }
 
-/// The shared part: from the cache directory when it is there and whole, else compressed into it.
+/// The shared part: from the cache when it is there and whole, else compressed into it.
 ///
 /// Returns the hard link groups of the part as well, for the parts that follow.
 ///
@@ -130,24 +132,22 @@ fn facts<W>(out: &Hashing<W>, summary: Summary) -> Facts {
 /// When the base cannot be read or the cache cannot be written.
 pub fn shared(
     content: Content<'_>,
-    cache: &Path,
+    cache: &Cache,
     threads: NonZeroUsize,
     progress: &dyn Progress,
 ) -> Result<(Prefix, Links), Failure> {
-    let key = key(content);
-    let path = cache.join(format!("{key}.gz-part"));
-    if let Some(prefix) = open(&path)? {
+    let slot = cache.slot("part", &key(content), progress)?;
+    let path = slot.path(PART);
+    if let Some(prefix) = open(&slot)? {
         let mut links = Links::default();
         links.take_up(content.entries.iter().copied());
         return Ok((prefix, links));
     }
-    std::fs::create_dir_all(cache).map_err(|e| Failure::io("make", cache, &e))?;
-    output::sweep(cache)?;
 
     let step = progress.start("compressing the shared part", Some(content.size()));
     let failed = |e: io::Error| Atomic::failure("write", &path, &e);
     let mut links = Links::default();
-    let mut file = Atomic::create(&path, Access::Everyone)?;
+    let mut file = slot.create()?;
     let mut whole = Hashing::new(BufWriter::new(file.file()));
     whole.write_all(&HEADER).map_err(failed)?;
     let mut encoder = Encoder::new(Hashing::new(&mut whole), threads);
@@ -160,52 +160,46 @@ pub fn shared(
     whole.flush().map_err(failed)?;
     let state = whole.with_output(io::sink());
     drop(whole);
-    file.commit()?;
-    let sidecar = Sidecar { codec: CODEC.into(), file: state.digest(), facts };
-    let json = serde_json::to_vec_pretty(&sidecar).map_err(|e| Failure::new(format!("cannot write JSON: {e}")))?;
-    output::write(&sidecar_path(&path), Access::Everyone, &json)?;
+    file.publish(PART)?;
+    slot.write_record(RECORD, &Record { file: state.digest(), facts })?;
     Ok((Prefix { path, facts, state }, links))
 }
+
+/// Names in the cache's slot.
+const PART: &str = "part.gz";
+const RECORD: &str = "part.json";
 
 /// What lies beside the shared part in the cache. It is written last: a part without it does not count.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Sidecar {
-    codec: String,
+struct Record {
     /// SHA-256 of the file, header and part.
     file: Digest,
     #[serde(flatten)]
     facts: Facts,
 }
 
-fn sidecar_path(path: &Path) -> PathBuf {
-    path.with_extension("json")
-}
-
 /// Opens a shared part of the cache. One read through the file serves two ends: a damaged part is found and made
 /// again, and the digest of each image continues from here.
-fn open(path: &Path) -> Result<Option<Prefix>, Failure> {
-    let json = match std::fs::read(sidecar_path(path)) {
-        Ok(json) => json,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Failure::io("read", &sidecar_path(path), &e)),
-    };
-    let Ok(sidecar) = serde_json::from_slice::<Sidecar>(&json) else { return Ok(None) };
-    let mut file = match std::fs::File::open(path) {
+fn open(slot: &Slot) -> Result<Option<Prefix>, Failure> {
+    let Some(record) = slot.read_record::<Record>(RECORD) else { return Ok(None) };
+    let path = slot.path(PART);
+    let failed = |e: io::Error| Failure::io("read", &path, &e);
+    let mut file = match std::fs::File::open(&path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Failure::io("read", path, &e)),
+        Err(e) => return Err(failed(e)),
     };
     let mut state = Hashing::new(io::sink());
     let mut chunk = vec![0; 1 << 20];
     loop {
-        match file.read(&mut chunk).map_err(|e| Failure::io("read", path, &e))? {
+        match file.read(&mut chunk).map_err(failed)? {
             0 => break,
-            n => state.write_all(&chunk[..n]).map_err(|e| Failure::io("read", path, &e))?,
+            n => state.write_all(&chunk[..n]).map_err(failed)?,
         }
     }
-    let whole = state.digest() == sidecar.file && state.len() == HEADER.len() as u64 + sidecar.facts.length;
-    Ok(whole.then(|| Prefix { path: path.to_owned(), facts: sidecar.facts, state }))
+    let whole = state.digest() == record.file && state.len() == HEADER.len() as u64 + record.facts.length;
+    Ok(whole.then(|| Prefix { path: path.clone(), facts: record.facts, state }))
 }
 
 /// What the shared part's bytes follow from: the entries with their contents, the writer and the codec.
@@ -252,6 +246,7 @@ mod tests {
     use super::*;
     use crate::image::gzip::tests::{sample, threads};
     use crate::image::progress::Silent;
+    use std::path::Path;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Counts what is compressed: a part that comes from the cache counts nothing.
@@ -260,7 +255,7 @@ mod tests {
     struct CountStep(Arc<AtomicU64>);
     impl Progress for Count {
         fn start(&self, _: &str, total: Option<u64>) -> Box<dyn Step> {
-            assert_eq!(total, Some(3_000_002));
+            assert_eq!(total, Some(3_001_856));
             Box::new(CountStep(self.0.clone()))
         }
     }
@@ -273,7 +268,7 @@ mod tests {
     #[test]
     fn the_shared_part_is_made_once_and_again_when_it_is_damaged() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = directory.path().join("parts");
+        let cache = Cache::open(Some(directory.path())).unwrap();
         let paths: Vec<TreePath> = ["/a", "/b"].map(|p| TreePath::parse(p).unwrap()).into();
         let files = [Entry::file(sample(3_000_000), 0o644), Entry::file(*b"hi", 0o644)];
         let entries: Vec<_> = paths.iter().zip(&files).collect();
@@ -300,7 +295,7 @@ mod tests {
             }),
             ("a lost tail", |path| std::fs::File::options().write(true).open(path).unwrap().set_len(1000).unwrap()),
             ("a missing part", |path| std::fs::remove_file(path).unwrap()),
-            ("an unreadable sidecar", |path| std::fs::write(sidecar_path(path), b"{").unwrap()),
+            ("an unreadable record", |path| std::fs::write(path.with_extension("json"), b"{").unwrap()),
         ];
         for (i, (what, damage)) in damages.iter().enumerate() {
             damage(&first.path);
@@ -323,11 +318,12 @@ mod tests {
     #[test]
     fn hard_links_are_known_whether_or_not_the_part_was_cached() {
         let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(directory.path())).unwrap();
         let linked = Entry { links: Some(crate::tree::LinkGroup(4)), ..Entry::file(*b"x", 0o644) };
         let path = TreePath::parse("/a").unwrap();
         let content = Content { entries: &[(&path, &linked)], store: None };
         for _ in 0..2 {
-            let (_, links) = shared(content, directory.path(), threads(1), &Silent).unwrap();
+            let (_, links) = shared(content, &cache, threads(1), &Silent).unwrap();
             assert_eq!(links.earlier(&linked), Some(&path));
         }
     }

@@ -72,6 +72,7 @@ fn entries(parts: [&Facts; 3]) -> Vec<PartEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::cache::Cache;
     use crate::image::gzip::End;
     use crate::image::gzip::tests::{sample, threads};
     use crate::image::output::Access;
@@ -92,7 +93,7 @@ mod tests {
         let (first, second) = (part(0), part(1));
         let (second, third) = second.split_at(second.len() / 2);
         let content = |entries| Content { entries, store: None };
-        let cache = directory.join("cache");
+        let cache = Cache::open(Some(&directory.join("cache"))).unwrap();
         let (prefix, mut links) = shared(content(&first), &cache, threads(threads_), &Silent).unwrap();
         let profile = compress(content(second), End::Open, &mut links, threads(threads_)).unwrap();
         let node = compress(content(third), End::Final, &mut links, threads(1)).unwrap();
@@ -186,10 +187,11 @@ mod tests {
     #[test]
     fn a_shared_part_that_was_cut_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::open(Some(directory.path())).unwrap();
         let path = TreePath::parse("/a").unwrap();
         let file = Entry::file(sample(100_000), 0o644);
         let content = Content { entries: &[(&path, &file)], store: None };
-        let (prefix, mut links) = shared(content, directory.path(), threads(1), &Silent).unwrap();
+        let (prefix, mut links) = shared(content, &cache, threads(1), &Silent).unwrap();
         let empty = Content { entries: &[], store: None };
         let profile = compress(empty, End::Open, &mut links, threads(1)).unwrap();
         let node = compress(empty, End::Final, &mut links, threads(1)).unwrap();
