@@ -38,6 +38,8 @@ pub struct Boot {
     pub default: String,
     /// Units that start or may start, by main name.
     pub reached: BTreeMap<UnitName, Reach>,
+    /// Every step to a unit from what is reached, by main name.
+    pub ways: BTreeMap<UnitName, Vec<Reach>>,
     /// The same units, loaded.
     pub units: BTreeMap<UnitName, Unit>,
     /// Steps looked at, by kind.
@@ -61,6 +63,7 @@ pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
         boot: Boot {
             default: String::new(),
             reached: BTreeMap::new(),
+            ways: BTreeMap::new(),
             units: BTreeMap::new(),
             looked_at: BTreeMap::new(),
             masked: BTreeSet::new(),
@@ -157,17 +160,19 @@ impl Walk<'_> {
     fn run(&mut self) {
         while let Some((from, edge)) = self.queue.pop_front() {
             let id = self.set.canonical(&edge.to);
+            let reach = Reach { from, edge, strength: self.ring };
+            self.boot.ways.entry(id.clone()).or_default().push(reach.clone());
             if self.boot.reached.contains_key(&id) {
                 continue;
             }
-            let unit = self.set.load(&edge.to);
+            let unit = self.set.load(&reach.edge.to);
             if !can_start(&unit) {
                 if matches!(unit.load, Load::Masked(_)) {
                     self.boot.masked.insert(id);
                 }
                 continue;
             }
-            self.boot.reached.insert(id.clone(), Reach { from, edge, strength: self.ring });
+            self.boot.reached.insert(id.clone(), reach);
             let mut next = edges(self.set, &unit, &mut self.boot.unresolved);
             next.extend(self.commands(&unit));
             for edge in next {
@@ -248,22 +253,31 @@ pub fn is_script_place(path: &TreePath) -> bool {
 }
 
 impl Boot {
-    /// The route to a unit, one line a step, from PID 1 on.
-    pub fn route(&self, unit: &UnitName) -> Vec<String> {
+    /// The route that ends in a step, one line each, from PID 1 on.
+    pub fn route(&self, way: &Reach) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut at = Some(unit.clone());
-        while let Some(id) = at {
-            let Some(reach) = self.reached.get(&id) else { break };
+        let mut at = Some(way);
+        while let Some(reach) = at {
             let from = reach.from.as_ref().map_or_else(|| origin(reach.edge.kind).to_owned(), UnitName::to_string);
-            let alias = if reach.edge.to == id { String::new() } else { format!(" (that is {id})") };
-            lines.push(format!("{from} {} {}{alias}  [{}]", reach.edge.kind.verb(), reach.edge.to, reach.edge.place));
-            at = reach.from.clone();
+            lines.push(format!("{from} {} {} ({})", reach.edge.kind.verb(), reach.edge.to, reach.edge.place));
+            at = reach.from.as_ref().and_then(|id| self.reached.get(id));
         }
         lines.reverse();
         lines
     }
 
-    /// How many units are reached with at most this strength.
+    /// The units on a route, the last one first; not the unit that the step itself leads to.
+    pub fn origins(&self, way: &Reach) -> Vec<UnitName> {
+        let mut found = Vec::new();
+        let mut at = way.from.as_ref();
+        while let Some(id) = at {
+            found.push(id.clone());
+            at = self.reached.get(id).and_then(|r| r.from.as_ref());
+        }
+        found
+    }
+
+    /// How many units are reached in this ring.
     pub fn count(&self, strength: Strength) -> usize {
         self.reached.values().filter(|r| r.strength == strength).count()
     }
@@ -293,7 +307,7 @@ mod tests {
         let programs = BTreeMap::from([(path("usr/bin/x"), UnitName::parse("x.service").unwrap())]);
         let boot = boot(&set, &programs);
         let unit = UnitName::parse(unit).unwrap();
-        boot.reached.get(&unit).map(|r| (r.strength, boot.route(&unit).len()))
+        boot.reached.get(&unit).map(|r| (r.strength, boot.route(r).len()))
     }
 
     #[test]

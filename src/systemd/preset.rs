@@ -153,14 +153,14 @@ impl Preset<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::tree;
+    use super::super::testing::{Files, tree};
     use super::*;
 
     #[test]
     fn the_first_matching_line_wins() {
         let etc = "/etc/systemd/system-preset";
         let lib = "/usr/lib/systemd/system-preset";
-        let table: &[(&[(&str, &str)], &str, &str)] = &[
+        let table: &[(Files, &str, &str)] = &[
             (&[], "etcd.service", "no preset line matches, so it is enabled"),
             (
                 &[("E/00-a.preset", "disable etcd.service")],

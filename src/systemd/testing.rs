@@ -2,6 +2,9 @@
 
 use crate::tree::{Entry, Tree, TreePath};
 
+/// Paths with their contents.
+pub type Files<'a> = &'a [(&'a str, &'a str)];
+
 /// A tree of text files (`0644`; `0755` when the text starts with `#!`), links (`-> target`) and empty
 /// directories (`/`). Directories on the way are made.
 pub fn tree(files: &[(&str, &str)]) -> Tree {

@@ -293,8 +293,8 @@ impl Unit {
 
     /// The last value of a key that holds one.
     pub fn last(&self, section: &str, key: &str) -> Option<&str> {
-        let all = self.files.iter().flat_map(|text| &text.file.assignments);
-        let last = all.filter(|a| a.section == section && a.key == key).next_back();
+        let mut all = self.files.iter().flat_map(|text| &text.file.assignments);
+        let last = all.rfind(|a| a.section == section && a.key == key);
         last.map(|a| a.value.as_str()).filter(|v| !v.is_empty())
     }
 
@@ -323,7 +323,7 @@ fn may_alias(name: &UnitName, target: &UnitName) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::tree;
+    use super::super::testing::{Files, tree};
     use super::*;
 
     const LIB: &str = "/usr/lib/systemd/system";
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn which_file_is_a_units() {
         let text = "[Unit]\n";
-        let table: &[(&str, &[(&str, &str)], &str, &str)] = &[
+        let table: &[(&str, Files, &str, &str)] = &[
             ("vendor", &[("LIB/a.service", text)], "a.service", "a.service [] loaded; LIB/a.service; "),
             (
                 "/etc goes first",
