@@ -286,7 +286,6 @@ impl Boot {
 /// What stands at the start of a route without a unit.
 fn origin(kind: EdgeKind) -> &'static str {
     match kind {
-        EdgeKind::Default => "PID 1:",
         EdgeKind::Bus => "the system bus",
         EdgeKind::Device => "udev",
         EdgeKind::Generator => "systemd-fstab-generator",

@@ -86,7 +86,7 @@ impl EdgeKind {
     pub fn verb(self) -> &'static str {
         use EdgeKind::*;
         match self {
-            Default => "is started at boot:",
+            Default => "starts",
             Wants => "wants",
             Requires => "requires",
             BindsTo => "binds to",

@@ -4,6 +4,7 @@
 pub mod boot;
 pub mod commands;
 pub mod edges;
+pub mod glob;
 pub mod install;
 pub mod name;
 pub mod preset;

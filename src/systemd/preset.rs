@@ -1,8 +1,7 @@
 //! Preset policy (systemd.preset(5)): over all preset files sorted by name, the first line that matches a unit wins;
 //! where none matches, the unit is enabled.
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use super::glob;
 use super::name::UnitName;
 use super::search;
 use crate::tree::{Tree, TreePath};
@@ -17,7 +16,7 @@ pub struct Line {
     /// The line, blanks made one.
     pub text: String,
     action: Action,
-    pattern: GlobMatcher,
+    pattern: String,
     /// `enable foo@.service a b`: instances of a template.
     instances: Vec<String>,
 }
@@ -83,9 +82,7 @@ impl Presets {
                     continue;
                 }
             };
-            // fnmatch(3) without flags: `*` matches everything, `/` does not occur in names.
-            let pattern = words.get(1).and_then(|p| GlobBuilder::new(p).backslash_escape(true).build().ok());
-            let Some(pattern) = pattern else {
+            let Some(pattern) = words.get(1) else {
                 self.defects.push(format!("{path}:{}: `{line}` names no pattern", index + 1));
                 continue;
             };
@@ -94,7 +91,7 @@ impl Presets {
                 number: index + 1,
                 text: words.join(" "),
                 action,
-                pattern: pattern.compile_matcher(),
+                pattern: (*pattern).to_owned(),
                 instances: words[2..].iter().map(|w| (*w).to_owned()).collect(),
             });
         }
@@ -121,11 +118,11 @@ impl Line {
             let template = unit.template();
             let listed = unit.instance().is_some_and(|i| self.instances.iter().any(|listed| listed == i));
             return match template {
-                Some(template) => listed && self.pattern.is_match(template.as_str()),
-                None => self.pattern.is_match(unit.as_str()),
+                Some(template) => listed && glob::matches(&self.pattern, template.as_str()),
+                None => glob::matches(&self.pattern, unit.as_str()),
             };
         }
-        self.pattern.is_match(unit.as_str())
+        glob::matches(&self.pattern, unit.as_str())
     }
 
     /// `file:line: text`.

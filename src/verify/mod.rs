@@ -3,5 +3,6 @@
 pub mod image;
 pub mod ledger;
 pub mod tls;
+pub mod units;
 
 pub use image::Image;

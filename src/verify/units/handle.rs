@@ -1,0 +1,158 @@
+//! The one handle, `mesh-registry.target`, has the form that works.
+
+use super::facts::{Facts, HANDLE, PREFLIGHT, REGISTRY};
+use crate::finding::{Finding, Rule, Severity};
+use crate::systemd::name::UnitName;
+use crate::systemd::unit_file::words;
+use crate::systemd::units::{Load, Unit};
+
+/// It is not there.
+pub static MISSING: Rule = Rule {
+    code: "handle-missing",
+    family: "units",
+    severity: Severity::Error,
+    summary: "the image runs a part of the registry and lacks the units to start it",
+    explanation: "\
+A node with a part in the registry is started by `systemctl enable --now mesh-registry.target`. That needs the target,
+`mesh-preflight.service` and `etcd.service`, none of them masked.",
+};
+
+/// Its form.
+pub static HANDLE_FORM: Rule = Rule {
+    code: "handle-form",
+    family: "units",
+    severity: Severity::Error,
+    summary: "`mesh-registry.target` has not the form that returns at once and never holds up a boot",
+    explanation: "\
+etcd is `Type=notify` and ready at quorum only, so anything that is ordered after it waits for the other voters. A target
+with default dependencies is ordered after what it wants: `systemctl enable --now` then hangs on a lone voter, and a boot
+never reaches multi-user.target. The form that works has `DefaultDependencies=no`, `Conflicts=` and `Before=shutdown.target`,
+`Requires=` and `After=mesh-preflight.service` (so that a missing key gives exit 1), and `Wants=etcd.service` in its own
+file: a link in `mesh-registry.target.wants/` makes `is-enabled etcd` say `enabled`, and `systemctl preset` deletes it.",
+};
+
+/// etcd's drop-in.
+pub static REGISTRY_UNIT: Rule = Rule {
+    code: "registry-unit",
+    family: "units",
+    severity: Severity::Error,
+    summary: "`etcd.service` as it is loaded would not run the rendered configuration under the handle",
+    explanation: "\
+Debian's unit sets `ETCD_NAME` and `ETCD_DATA_DIR`, reads `/etc/default/etcd` and passes `$DAEMON_ARGS`. The drop-in must reset
+`Environment=`, `EnvironmentFile=` and `ExecStart=`, and start `etcd --config-file /etc/etcd/etcd.yaml`; wait for quorum without
+end (`TimeoutStartSec=infinity`); belong to the handle (`PartOf=`) and require the preflight (`Requires=`, `After=`). A
+`Condition…=` would let the target be active and etcd silently not.",
+};
+
+/// The configuration that etcd is started with.
+const CONFIG: &str = "/etc/etcd/etcd.yaml";
+
+/// Applies the rules. Images without a part in the registry have no handle.
+pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
+    let runs = facts.image.manifest.as_ref().is_some_and(|m| m.part.runs_registry());
+    if !runs {
+        return;
+    }
+    let mut loaded = Vec::new();
+    for name in [HANDLE, PREFLIGHT, REGISTRY] {
+        let Some(unit) = UnitName::parse(name).map(|n| facts.set.load(&n)) else { continue };
+        match &unit.load {
+            Load::Loaded => loaded.push(unit),
+            Load::Masked(path) => out.push(missing(facts, format!("`{name}` is masked by {path}"))),
+            Load::SysV(path) => out.push(missing(facts, format!("`{name}` has no unit file, only the script {path}"))),
+            Load::NotFound => out.push(missing(facts, format!("there is no `{name}`"))),
+        }
+    }
+    for unit in &loaded {
+        match unit.id.as_str() {
+            HANDLE => handle(facts, unit, out),
+            REGISTRY => registry(facts, unit, out),
+            _ => {}
+        }
+    }
+}
+
+fn missing(facts: &Facts, message: String) -> Finding {
+    MISSING
+        .finding(&facts.image.name, message)
+        .help("build the image with the overlay `etcd`, over a base with `etcd-server`")
+}
+
+/// True when a list key of `[Unit]` names a unit, whatever file says so.
+fn names(unit: &Unit, key: &str, other: &str) -> bool {
+    unit.all("Unit", key).any(|(_, a)| words(&a.value).iter().any(|w| w == other))
+}
+
+fn handle(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say = |message: String| out.push(HANDLE_FORM.finding(&facts.image.name, format!("`{HANDLE}` {message}")));
+    if unit.flag("Unit", "DefaultDependencies", true) {
+        say("lacks `DefaultDependencies=no`: enabling it would hang until there is a quorum".into());
+    }
+    let wanted = [
+        ("Wants", REGISTRY),
+        ("Requires", PREFLIGHT),
+        ("After", PREFLIGHT),
+        ("Conflicts", "shutdown.target"),
+        ("Before", "shutdown.target"),
+    ];
+    for (key, other) in wanted {
+        if !names(unit, key, other) {
+            say(format!("lacks `{key}={other}` in its file"));
+        }
+    }
+    if names(unit, "After", REGISTRY) {
+        say(format!("is ordered after `{REGISTRY}`: enabling it would hang until there is a quorum"));
+    }
+    for link in &unit.links {
+        say(format!("has the link {}, which makes `{}` count as enabled", link.path, link.to));
+    }
+}
+
+fn registry(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say =
+        |message: String| out.push(REGISTRY_UNIT.finding(&facts.image.name, format!("`{REGISTRY}` {message}")));
+    for (key, other) in [("PartOf", HANDLE), ("Requires", PREFLIGHT), ("After", PREFLIGHT)] {
+        if !names(unit, key, other) {
+            say(format!("lacks `{key}={other}`"));
+        }
+    }
+    if names(unit, "Before", HANDLE) {
+        say(format!("is ordered before `{HANDLE}`: enabling that would hang until there is a quorum"));
+    }
+    for text in &unit.files {
+        let is_condition = |key: &str| key.starts_with("Condition") || key.starts_with("Assert");
+        for a in
+            text.file.assignments.iter().filter(|a| a.section == "Unit" && is_condition(&a.key) && !a.value.is_empty())
+        {
+            say(format!(
+                "has {}={} ({}:{}): where it fails the target is active and etcd is not",
+                a.key, a.value, text.path, a.line
+            ));
+        }
+    }
+    for key in ["Environment", "EnvironmentFile"] {
+        for (path, a) in unit.values("Service", key) {
+            if key == "EnvironmentFile" || a.value.contains("ETCD_") || a.value.contains("DAEMON_ARGS") {
+                say(format!("still has {key}={} ({path}:{})", a.value, a.line));
+            }
+        }
+    }
+    let starts = unit.values("Service", "ExecStart");
+    let reads = |value: &str| {
+        let words = words(value);
+        let pair = words.windows(2).any(|w| w[0].trim_start_matches('-') == "config-file" && w[1] == CONFIG);
+        pair || words.iter().any(|w| w.trim_start_matches('-') == format!("config-file={CONFIG}"))
+    };
+    match starts.as_slice() {
+        [(_, a)] if reads(&a.value) => {}
+        [(path, a)] => {
+            say(format!("is started by `{}` ({path}:{}), not with `--config-file {CONFIG}`", a.value, a.line))
+        }
+        all => say(format!("has {} `ExecStart=` lines; the drop-in must reset Debian's", all.len())),
+    }
+    let timeout = unit.last("Service", "TimeoutStartSec").or_else(|| unit.last("Service", "TimeoutSec"));
+    if !matches!(timeout, Some("infinity" | "0")) {
+        let now = timeout.map_or_else(|| "systemd's default of 90 s".to_owned(), |t| format!("`TimeoutStartSec={t}`"));
+        say(format!("is given up after {now}, while a lone voter waits for quorum"));
+    }
+}

@@ -1,0 +1,269 @@
+//! Claim 1: what is stopped does not start at boot.
+
+use super::facts::{Facts, Subject};
+use crate::finding::{Finding, Rule, Severity};
+use crate::systemd::boot::Reach;
+use crate::systemd::edges::{EdgeKind, Strength};
+use crate::systemd::search::{self, follow};
+use crate::tree::{Kind, TreePath};
+
+/// A dependency starts it.
+pub static STARTS_AT_BOOT: Rule = Rule {
+    code: "unit-starts-at-boot",
+    family: "units",
+    severity: Severity::Error,
+    summary: "a unit that is declared stopped is started at boot",
+    explanation: "\
+From `default.target` a chain of dependencies leads to the unit, each of which starts what it names: `Wants=`,
+`Requires=`, `BindsTo=`, `Upholds=`, links in `.wants/`, `.requires/` and `.upholds/`, dependencies that systemd adds by
+itself, and SysV S links that no native unit shadows (systemd.unit(5), bootup(7)). Aliases, drop-ins for the unit, its
+type (`service.d`) and its prefix (`foo-.service.d`), templates and instances are followed in the order of precedence of
+the unit directories. Every way in is one finding; its notes are the route.
+
+A node that is stopped by default must not join a registry by being plugged in. Remove the last step of the route, or
+what leads to it. A `Wants=` in a drop-in cannot be reset by another drop-in: the line itself must go.",
+};
+
+/// Something else starts it.
+pub static ACTIVATED: Rule = Rule {
+    code: "unit-activated",
+    family: "units",
+    severity: Severity::Error,
+    summary: "a unit that is declared stopped is started by a socket, timer, path, failure, device, bus name or log-in",
+    explanation: "\
+No dependency starts the unit at boot, but something that is started at boot will start it later: a socket when a client
+connects, a timer, a path unit, `OnFailure=` or `OnSuccess=` of another unit, a name on the system bus (`SystemdService=`
+in `/usr/share/dbus-1/system-services`), a udev rule that sets `SYSTEMD_WANTS`, or a device's `.wants/`.
+
+A timer of one second is as good as a start at boot, and a connection needs only a curious neighbour. Remove the trigger,
+or do not enable the unit that carries it.",
+};
+
+/// A text starts it.
+pub static COMMAND: Rule = Rule {
+    code: "unit-start-command",
+    family: "units",
+    severity: Severity::Error,
+    summary: "a command that runs on the booted system starts or enables a unit that is declared stopped",
+    explanation: "\
+An `Exec…=` line of a unit that starts, a script that it runs, `/etc/rc.local`, a cron table, a udev rule or a network hook
+holds `systemctl start`, `enable`, `restart` or the like, `service NAME start`, a call of the manager's `StartUnit`, or runs
+the unit's own program. Files of cron and hooks count only when what runs them is started in this image.
+
+This is found by reading text, so a name in a variable is missed, and a branch that never runs is reported all the same.",
+};
+
+/// A generator names it.
+pub static GENERATOR: Rule = Rule {
+    code: "generator-names-unit",
+    family: "units",
+    severity: Severity::Error,
+    summary: "a generator of the image names a unit that is declared stopped",
+    explanation: "\
+Generators run before any unit and can write units and links (systemd.generator(7)). What they will write cannot be known
+before the boot; one that is not systemd's own and names the unit is taken to start it.",
+};
+
+/// A first boot enables it.
+pub static FIRST_BOOT: Rule = Rule {
+    code: "first-boot-enables",
+    family: "units",
+    severity: Severity::Error,
+    summary: "the first boot enables and starts a unit that is declared stopped",
+    explanation: "\
+`/etc/machine-id` is missing or says `uninitialized`, so PID 1 takes the next boot for a first boot and enables every unit
+that presets do not disable (machine-id(5), systemd.preset(5)), with whatever its `[Install]` says, `Also=` included. With
+those links put into the tree, the route in the notes leads to the unit. A unit without any matching preset line is
+enabled: Debian ships no `disable *`.
+
+Make `/etc/machine-id` an empty file, and put a `disable` line where it is the first to match.",
+};
+
+/// A `Requisite=` fails.
+pub static REQUISITE: Rule = Rule {
+    code: "requisite-of-stopped",
+    family: "units",
+    severity: Severity::Warning,
+    summary: "a unit that starts at boot will fail, because it has `Requisite=` on a stopped one",
+    explanation: "\
+`Requisite=` starts nothing: systemd only looks whether the unit is active, and fails the one that asks when it is not
+(systemd.unit(5)). So this is no way into a stopped unit, but the unit that carries it fails at every boot until the
+handle is enabled. Use `After=` with `PartOf=` or put the unit under the handle.",
+};
+
+/// A name depends on the running system.
+pub static UNRESOLVED: Rule = Rule {
+    code: "unit-name-unresolved",
+    family: "units",
+    severity: Severity::Notice,
+    summary: "a dependency has a name that only the running system knows",
+    explanation: "\
+The name holds a specifier such as `%H` (host name) or `%m` (machine id), which is not expanded offline. The route that
+it may open was not followed.",
+};
+
+/// A generator that is nobody's.
+pub static UNKNOWN_GENERATOR: Rule = Rule {
+    code: "unknown-generator",
+    family: "units",
+    severity: Severity::Notice,
+    summary: "the image has a generator that is not systemd's own",
+    explanation: "\
+A generator may write any unit and any link at boot (systemd.generator(7)). Those that systemd ships on Debian are known
+and accounted for; this one was only searched for the names of stopped units.",
+};
+
+/// Generators that systemd and its Debian packages ship.
+const KNOWN_GENERATORS: [&str; 18] = [
+    "systemd-bless-boot-generator",
+    "systemd-cryptsetup-generator",
+    "systemd-debug-generator",
+    "systemd-factory-reset-generator",
+    "systemd-fstab-generator",
+    "systemd-getty-generator",
+    "systemd-gpt-auto-generator",
+    "systemd-hibernate-resume-generator",
+    "systemd-import-generator",
+    "systemd-integritysetup-generator",
+    "systemd-rc-local-generator",
+    "systemd-run-generator",
+    "systemd-ssh-generator",
+    "systemd-system-update-generator",
+    "systemd-sysv-generator",
+    "systemd-tpm2-generator",
+    "systemd-veritysetup-generator",
+    "zram-generator",
+];
+
+/// Applies the rules.
+pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
+    for subject in facts.startable() {
+        for way in ways(facts, subject) {
+            out.push(start(facts, subject, way));
+        }
+    }
+    first_boot(facts, out);
+    requisites(facts, out);
+    for place in &facts.boot.unresolved {
+        out.push(UNRESOLVED.finding(&facts.image.name, format!("{place} was not followed")));
+    }
+    generators(facts, out);
+}
+
+/// The ways into a subject, one a place: a drop-in for every service is one way, by the first service that starts.
+/// Those that lead through another subject are that one's.
+pub fn ways<'f>(facts: &'f Facts, subject: &Subject) -> Vec<&'f Reach> {
+    let all = facts.boot.ways.get(&subject.unit.id).into_iter().flatten();
+    let own = all.filter(|way| !facts.boot.origins(way).iter().any(|origin| facts.is_subject(origin)));
+    let mut kept: Vec<&Reach> = Vec::new();
+    for way in own {
+        // The rings are walked from the inside, so the first way by a place is the surest.
+        if !kept.iter().any(|k| k.edge.place == way.edge.place) {
+            kept.push(way);
+        }
+    }
+    kept
+}
+
+fn start(facts: &Facts, subject: &Subject, way: &Reach) -> Finding {
+    let unit = &subject.name;
+    let last = &way.edge;
+    let by = way.from.as_ref().map_or_else(|| "the system".to_owned(), |from| format!("`{from}`"));
+    let (rule, message, help) = match way.strength {
+        Strength::Starts => (
+            &STARTS_AT_BOOT,
+            format!("`{unit}` is started at boot: {by} {} it by {}", last.kind.verb(), last.place),
+            "remove the last step of the route, or what leads to it",
+        ),
+        Strength::Activates => (
+            &ACTIVATED,
+            format!("`{unit}` would be started after boot: {by} {} it by {}", last.kind.verb(), last.place),
+            "remove the trigger, or do not enable what carries it",
+        ),
+        Strength::Commands | Strength::Never => (
+            &COMMAND,
+            format!("`{unit}` would be started by a command: {}", last.place),
+            "remove the command; `systemctl enable --now mesh-registry.target` is the one way to start the registry",
+        ),
+    };
+    let mut finding = rule.finding(&facts.image.name, message).help(help);
+    finding.notes = facts.boot.route(way);
+    finding
+}
+
+fn first_boot(facts: &Facts, out: &mut Vec<Finding>) {
+    for subject in facts.startable() {
+        let Some(route) = first_boot_route(facts, subject) else { continue };
+        let preset = facts.presets.of(&subject.unit.id).describe();
+        let message = format!("the first boot enables units by preset, and then `{}` is started", subject.name);
+        let mut finding =
+            FIRST_BOOT.finding(&facts.image.name, message).note(format!("`{}` is {preset}", subject.name));
+        finding.notes.extend(route);
+        out.push(
+            finding.help("make /etc/machine-id an empty file, and let a `disable` line be the first that matches"),
+        );
+    }
+}
+
+/// The route by which a first boot's presets start a subject; not one that is there without them.
+pub fn first_boot_route(facts: &Facts, subject: &Subject) -> Option<Vec<String>> {
+    let after = facts.after_presets.as_ref()?;
+    let known = ways(facts, subject);
+    let is_new = |way: &&Reach| !known.iter().any(|w| w.from == way.from && w.edge == way.edge);
+    let is_own = |way: &&Reach| !after.origins(way).iter().any(|origin| facts.is_subject(origin));
+    let mut all = after.ways.get(&subject.unit.id).into_iter().flatten();
+    all.find(|way| is_new(way) && is_own(way)).map(|way| after.route(way))
+}
+
+fn requisites(facts: &Facts, out: &mut Vec<Finding>) {
+    for (from, edge) in &facts.boot.requisites {
+        let starts = facts.boot.reached.get(from).is_some_and(|r| r.strength == Strength::Starts);
+        if starts && facts.is_subject(&edge.to) && !facts.is_subject(from) {
+            let message = format!("`{from}` fails at boot: it asks by {} that `{}` is active", edge.place, edge.to);
+            out.push(
+                REQUISITE.finding(&facts.image.name, message).help("order it by `After=` and start it with the handle"),
+            );
+        }
+    }
+}
+
+/// Generators that are not known, masked ones left out.
+pub fn unknown_generators(facts: &Facts) -> Vec<TreePath> {
+    let tree = &facts.image.tree;
+    let files = search::merged_files(tree, &search::existing(tree, &search::GENERATOR_DIRECTORIES), "");
+    let unknown = files.into_iter().filter(|path| {
+        let name = String::from_utf8_lossy(path.file_name()).into_owned();
+        !KNOWN_GENERATORS.contains(&name.as_str()) && !search::is_null_or_empty(tree, path)
+    });
+    unknown.collect()
+}
+
+fn generators(facts: &Facts, out: &mut Vec<Finding>) {
+    for path in unknown_generators(facts) {
+        let name = &facts.image.name;
+        let end = follow(&facts.image.tree, &path);
+        let content = match end.and_then(|end| facts.image.tree.get(&end)).map(|e| &e.kind) {
+            Some(Kind::File(data)) => facts.image.tree.read(data),
+            _ => Ok(Vec::new()),
+        };
+        let named = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            facts.startable().find(|s| s.unit.names.iter().any(|n| text.contains(n.as_str()))).map(|s| s.name.clone())
+        };
+        out.push(match content.as_deref().map(named) {
+            Ok(Some(unit)) => GENERATOR
+                .finding(name, format!("the generator {path} names `{unit}`, which must stay stopped"))
+                .help("remove it, or mask it by a link of its name to /dev/null in /etc/systemd/system-generators"),
+            Ok(None) => {
+                UNKNOWN_GENERATOR.finding(name, format!("{path} may write any unit at boot; it names no stopped unit"))
+            }
+            Err(failure) => UNKNOWN_GENERATOR
+                .finding(name, format!("{path} may write any unit at boot, and was not read: {failure}")),
+        });
+    }
+}
+
+/// How many steps of a kind lead on; for the proof.
+pub fn looked_at(facts: &Facts) -> impl Iterator<Item = (EdgeKind, usize)> {
+    facts.boot.looked_at.iter().map(|(kind, count)| (*kind, *count))
+}
