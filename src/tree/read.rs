@@ -38,7 +38,7 @@ pub struct Scanned {
     /// All that is wrong or ambiguous, in archive order.
     pub defects: Vec<Defect>,
     /// Directories that the archive does not list though something lies in them: in the tree they are `0755` of
-    /// root's. The root is among them when there is no `./` entry (mmdebstrap writes none).
+    /// root's. The root is among them when there is no `./` entry.
     pub implied: BTreeSet<TreePath>,
     /// Members (extension headers not counted).
     pub members: u64,

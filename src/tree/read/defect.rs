@@ -64,7 +64,10 @@ pub enum DefectKind {
     /// A hard link to what does not come before it.
     #[error("is a hard link to `{0}`, which is not there before it")]
     HardlinkMissing(String),
-    /// A hard link to something that has no hard links, or to a name that is no path inside the root.
+    /// A hard link to a name outside of the root.
+    #[error("is a hard link to `{0}`, which {1}")]
+    HardlinkEscapes(String, &'static str),
+    /// A hard link to itself, a directory, or what is no usable name.
     #[error("is a hard link to `{0}`, which {1}")]
     HardlinkTarget(String, &'static str),
     /// A link, directory or device with a size: readers disagree whether content follows.

@@ -353,8 +353,8 @@ impl<'c, R: Read, C: Contents> Reader<'c, R, C> {
                     return Ok(());
                 }
             },
-            Err(DefectKind::Absolute) => DefectKind::HardlinkTarget(written, "is an absolute name"),
-            Err(DefectKind::Parent) => DefectKind::HardlinkTarget(written, "has a `..` element"),
+            Err(DefectKind::Absolute) => DefectKind::HardlinkEscapes(written, "is an absolute name"),
+            Err(DefectKind::Parent) => DefectKind::HardlinkEscapes(written, "has a `..` element"),
             Err(_) => DefectKind::HardlinkTarget(written, "is not a usable name"),
         };
         self.defect(wrong);

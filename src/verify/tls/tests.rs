@@ -166,7 +166,7 @@ impl Set {
             sites: Vec::new(),
             ledger: Default::default(),
         };
-        Image { name: format!("{name}.tar.gz"), tree, manifest: Some(manifest) }
+        Image { name: format!("{name}.tar.gz"), tree, manifest: Some(manifest), private_keys: vec![] }
     }
 
     /// The store's own authority, to sign what the store would not.
