@@ -1,6 +1,7 @@
 //! Puts together what one profile changes in the base, and writes the ledger as it goes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::ledger::{Action, Ledger, Origin, Record, Scope};
 use super::rules::{BELOW_NO_DIRECTORY, TYPE_CHANGE};
@@ -26,6 +27,7 @@ pub struct Rendered {
 pub struct Assembly<'a> {
     base: &'a Tree,
     epoch: i64,
+    directory: &'a Path,
     /// Entries that are the same for all nodes of the profile.
     pub put: BTreeMap<TreePath, (Scope, Entry)>,
     /// Files that differ from node to node.
@@ -37,11 +39,13 @@ pub struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// Nothing changed yet; `epoch` is the time of new entries.
-    pub fn new(base: &'a Tree, epoch: i64) -> Assembly<'a> {
+    /// Nothing changed yet; `epoch` is the time of new entries. The ledger names files relative to `directory`: the same
+    /// mesh gives the same bytes wherever it lies.
+    pub fn new(base: &'a Tree, epoch: i64, directory: &'a Path) -> Assembly<'a> {
         Assembly {
             base,
             epoch,
+            directory,
             put: BTreeMap::new(),
             rendered: BTreeMap::new(),
             removed: BTreeSet::new(),
@@ -59,7 +63,7 @@ impl<'a> Assembly<'a> {
         let below = self.base.below(path).map(|(path, _)| path);
         for path in std::iter::once(path).chain(below) {
             let Some(entry) = self.base_entry(path) else { continue };
-            let record = record(Action::Removed, entry, Scope::Profile, origin, Some(entry));
+            let record = record(Action::Removed, entry, Scope::Profile, &self.relative(origin), Some(entry));
             self.ledger.records.insert(path.display(), Record { sha256: None, target: None, ..record });
             self.removed.insert(path.clone());
         }
@@ -114,7 +118,12 @@ impl<'a> Assembly<'a> {
     fn record(&self, path: &TreePath, entry: &Entry, action: Option<Action>, scope: Scope, origin: &Origin) -> Record {
         let before = self.base.get(path);
         let action = action.unwrap_or(if before.is_some() { Action::Replaced } else { Action::Added });
-        record(action, entry, scope, origin, before)
+        record(action, entry, scope, &self.relative(origin), before)
+    }
+
+    fn relative(&self, origin: &Origin) -> Origin {
+        let file = Path::new(&origin.file).strip_prefix(self.directory).ok().and_then(Path::to_str);
+        Origin { file: file.unwrap_or(&origin.file).to_owned(), ..origin.clone() }
     }
 
     /// What is at a path now: the word for its kind.

@@ -19,8 +19,13 @@ mod profile;
 mod removals;
 mod render;
 mod rules;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod units;
 mod users;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 

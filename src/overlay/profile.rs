@@ -14,13 +14,9 @@ use super::plan::{BaseView, wanted};
 use super::policy;
 use super::removals::Removal;
 use super::render::Templates;
-use super::rules::{
-    BASE_PATH_MISSING, CONFLICT, EDIT, KEY_FILE, OWNER_UNKNOWN, PACKAGE_MISSING, REMOVAL_UNMATCHED, UNIT_INSTALL,
-    UNIT_MISSING, UNIT_STATES,
-};
-use super::units;
+use super::rules::{BASE_PATH_MISSING, EDIT, KEY_FILE, OWNER_UNKNOWN, PACKAGE_MISSING, REMOVAL_UNMATCHED};
 use super::users::{self, Databases, Ids};
-use crate::declaration::{Edit, Mesh, Node, Overlay, Part, Profile, UnitState};
+use crate::declaration::{Edit, Mesh, Node, Overlay, Profile};
 use crate::etcd::birth::{self, ClusterState};
 use crate::finding::{Failure, Finding, Span};
 use crate::pki::Use;
@@ -47,13 +43,13 @@ impl ProfilePlan {
 }
 
 /// All that the steps below look at.
-struct Step<'a> {
-    mesh: &'a Mesh,
-    profile: &'a Profile,
-    overlays: Vec<&'a Overlay>,
-    base: &'a BaseView<'a>,
-    templates: &'a Templates,
-    found: &'a mut Vec<Finding>,
+pub(super) struct Step<'a> {
+    pub(super) mesh: &'a Mesh,
+    pub(super) profile: &'a Profile,
+    pub(super) overlays: Vec<&'a Overlay>,
+    pub(super) base: &'a BaseView<'a>,
+    pub(super) templates: &'a Templates,
+    pub(super) found: &'a mut Vec<Finding>,
 }
 
 /// Plans a profile; `None` when no node has it.
@@ -75,7 +71,7 @@ pub(super) fn plan_profile(
     let spans: BTreeMap<TreePath, Span> =
         claims.iter().map(|(path, claim)| (path.clone(), claim.span.clone())).collect();
 
-    let mut assembly = Assembly::new(base.tree, base.epoch);
+    let mut assembly = Assembly::new(base.tree, base.epoch, &mesh.directory);
     step.remove(&mut assembly);
     let accounts = step.edit(&mut assembly, &claims, databases, ids)?;
 
@@ -89,9 +85,10 @@ pub(super) fn plan_profile(
         let contexts = Contexts { profile: &context, sample: &sample, own_parameters };
         step.place(&mut assembly, path, claim, &accounts, &contexts, &mut samples);
     }
+    // Before the units, since their links are looked for in directories, and again for the links that are made.
+    step.found.extend(assembly.make_parents(&spans));
     step.set_units(&mut assembly, &samples, &spans, has_packages)?;
-    let below = assembly.make_parents(&spans);
-    step.found.extend(below);
+    step.found.extend(assembly.make_parents(&spans));
     let Assembly { put, rendered, removed, ledger, .. } = assembly;
     Ok(Some(ProfilePlan { put, removed, ledger, rendered, context }))
 }
@@ -384,135 +381,6 @@ impl Step<'_> {
                 .help("give the key a file of its own with `mode = \"0600\"`"),
         );
         None
-    }
-
-    fn set_units(
-        &mut self,
-        assembly: &mut Assembly,
-        samples: &BTreeMap<TreePath, Vec<u8>>,
-        spans: &BTreeMap<TreePath, Span>,
-        has_packages: bool,
-    ) -> Result<(), Failure> {
-        let wishes = self.unit_wishes(self.profile.part.value);
-        let states = wishes.iter().map(|(unit, (state, ..))| (unit.clone(), *state)).collect();
-        let changes = units::changes(&assembly.tree(samples), &states)?;
-        let origin_of = |unit: &str| {
-            let origin = wishes.get(unit).map(|(_, origin, _)| origin.clone());
-            origin.unwrap_or_else(|| Origin {
-                overlay: "fitout".into(),
-                file: unit.to_owned(),
-                by: format!("unit {unit}"),
-            })
-        };
-        let is_put = |assembly: &Assembly, path: &TreePath| {
-            assembly.put.contains_key(path) || assembly.rendered.contains_key(path)
-        };
-        for (path, unit) in &changes.remove {
-            if is_put(assembly, path) {
-                self.unit_conflict(path, &origin_of(unit), spans);
-            } else {
-                assembly.remove(path, &origin_of(unit));
-            }
-        }
-        for (path, (target, unit)) in &changes.links {
-            let origin = origin_of(unit);
-            if is_put(assembly, path) {
-                self.unit_conflict(path, &origin, spans);
-                continue;
-            }
-            if assembly.base_entry(path).is_some_and(|entry| !matches!(entry.kind, Kind::Symlink(_))) {
-                assembly.remove(path, &origin);
-            }
-            assembly.put(path.clone(), Entry::symlink(target.clone()), None, &origin);
-        }
-        for unit in changes.missing.iter().filter(|_| has_packages) {
-            let mut finding = UNIT_MISSING.finding(unit, "is to be enabled and is not in the image");
-            finding.span = wishes.get(unit).and_then(|(.., span)| span.clone());
-            self.found.push(finding.help("add the package or overlay that brings it"));
-        }
-        for (unit, reason) in &changes.no_install {
-            let mut finding = UNIT_INSTALL.finding(unit, format!("is to be enabled, but {reason}"));
-            finding.span = wishes.get(unit).and_then(|(.., span)| span.clone());
-            self.found.push(finding.help("correct its `[Install]` section, or pull it in by another unit's file"));
-        }
-        self.put_preset(assembly, &changes.preset, spans);
-        Ok(())
-    }
-
-    fn put_preset(&mut self, assembly: &mut Assembly, lines: &BTreeSet<String>, spans: &BTreeMap<TreePath, Span>) {
-        let origin = Origin { overlay: policy::OVERLAY.into(), file: "overlay.toml".into(), by: "unit states".into() };
-        let path =
-            TreePath::parse(units::PRESET).ok().and_then(|path| self.base.tree.resolve(&path).ok()).unwrap_or_default();
-        if assembly.put.contains_key(&path) || assembly.rendered.contains_key(&path) {
-            return self.unit_conflict(&path, &origin, spans);
-        }
-        let mut text =
-            "# The unit states that overlays and profile declare. The first matching line of all presets counts.\n"
-                .to_owned();
-        text.extend(lines.iter().map(|line| format!("{line}\n")));
-        assembly.put(path, Entry::file(text.into_bytes(), 0o644), None, &origin);
-    }
-
-    fn unit_conflict(&mut self, path: &TreePath, origin: &Origin, spans: &BTreeMap<TreePath, Span>) {
-        let mut finding = CONFLICT
-            .finding(
-                path.display(),
-                format!("an overlay puts it, and `{}` of {} decides about it too", origin.by, origin.file),
-            )
-            .help("take it out of the overlay: unit states make the links");
-        finding.span = spans.get(path).cloned();
-        self.found.push(finding);
-    }
-
-    /// The state of each unit: the base policy, over it the overlays, over them the profile.
-    fn unit_wishes(&mut self, part: Part) -> BTreeMap<String, (UnitState, Origin, Option<Span>)> {
-        let word = |state: UnitState| match state {
-            UnitState::Stopped => "stopped",
-            UnitState::Enabled => "enabled",
-            UnitState::Masked => "masked",
-        };
-        let mut wishes = BTreeMap::new();
-        for (unit, state, reason) in policy::units(self.mesh, part) {
-            let by = format!("unit {unit} {}: {reason}", word(state));
-            let origin = Origin { overlay: policy::OVERLAY.into(), file: "base policy".into(), by };
-            wishes.insert(unit.to_owned(), (state, origin, None));
-        }
-        let mut declared: BTreeMap<&str, (&str, UnitState, &Span)> = BTreeMap::new();
-        for overlay in &self.overlays {
-            for (unit, state) in &overlay.manifest.units {
-                let by = format!("unit {unit} {}", word(state.value));
-                let origin = Origin { overlay: overlay.name.clone(), file: state.span.file_line(), by };
-                wishes.insert(unit.clone(), (state.value, origin, Some(state.span.clone())));
-                let earlier = declared.insert(unit, (&overlay.name, state.value, &state.span));
-                if let Some((other, before, span)) = earlier
-                    && before != state.value
-                    && !self.profile.units.contains_key(unit)
-                {
-                    self.found.push(
-                        UNIT_STATES
-                            .finding(
-                                unit,
-                                format!(
-                                    "`{other}` wants it {}, `{}` wants it {}",
-                                    word(before),
-                                    overlay.name,
-                                    word(state.value)
-                                ),
-                            )
-                            .at(&state.span)
-                            .related(span, format!("`{other}` says so here"))
-                            .help(format!("set it in `[units]` of profile `{}`", *self.profile.name)),
-                    );
-                }
-            }
-        }
-        for (unit, state) in &self.profile.units {
-            let by = format!("unit {unit} {}", word(state.value));
-            let origin =
-                Origin { overlay: format!("profile {}", *self.profile.name), file: state.span.file_line(), by };
-            wishes.insert(unit.clone(), (state.value, origin, Some(state.span.clone())));
-        }
-        wishes
     }
 }
 

@@ -4,17 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::declaration::UnitState;
 use crate::finding::Failure;
+use crate::systemd::search::{UNIT_DIRECTORIES, existing, follow, is_null_or_empty};
 use crate::systemd::unit_file::{UnitFile, words};
 use crate::tree::{Kind, Tree, TreePath};
 
-/// Where units are looked up, highest precedence first (systemd.unit(5)); `/run` is empty in an image.
-const UNIT_DIRECTORIES: [&str; 5] = [
-    "etc/systemd/system",
-    "usr/local/lib/systemd/system",
-    "usr/local/lib/systemd/system.attached",
-    "usr/lib/systemd/system",
-    "lib/systemd/system",
-];
 /// Where `systemctl` makes its links.
 const LOCAL: &str = "etc/systemd/system";
 /// The preset file. Files are read in order of their names and the first matching line counts (systemd.preset(5)).
@@ -76,12 +69,7 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn new(tree: &'a Tree) -> View<'a> {
-        let mut directories: Vec<TreePath> = Vec::new();
-        for directory in UNIT_DIRECTORIES {
-            let path = TreePath::parse(directory).ok().and_then(|path| tree.resolve_fully(&path).ok());
-            directories.extend(path.filter(|path| !directories.contains(path)));
-        }
-        View { tree, directories }
+        View { tree, directories: existing(tree, &UNIT_DIRECTORIES) }
     }
 
     fn local(&self, name: &str) -> TreePath {
@@ -97,10 +85,10 @@ impl<'a> View<'a> {
             for directory in &self.directories {
                 let path = directory.join(&name);
                 // A mask hides the unit, but what is to be enabled is unmasked first.
-                if self.tree.get(&path).is_some_and(|e| e.kind == Kind::Symlink(b"/dev/null".to_vec())) {
+                if is_null_or_empty(self.tree, &path) {
                     continue;
                 }
-                let Ok(file) = self.tree.resolve_fully(&path) else { continue };
+                let Some(file) = follow(self.tree, &path) else { continue };
                 if matches!(self.tree.get(&file).map(|e| &e.kind), Some(Kind::File(_))) {
                     return Ok(Some((file.clone(), UnitFile::parse(&self.tree.content(&file)?))));
                 }
@@ -115,8 +103,8 @@ impl<'a> View<'a> {
         if let Some((path, file)) = self.file(unit)? {
             names.extend(list(&file, "Alias"));
             for (link, entry) in self.directories.iter().flat_map(|d| self.tree.children(d)) {
-                let is_alias = matches!(entry.kind, Kind::Symlink(_))
-                    && self.tree.resolve_fully(link).is_ok_and(|target| target == path);
+                let is_alias =
+                    matches!(entry.kind, Kind::Symlink(_)) && follow(self.tree, link).as_ref() == Some(&path);
                 if is_alias {
                     names.extend(std::str::from_utf8(link.file_name()).map(str::to_owned));
                 }
@@ -188,7 +176,7 @@ impl<'a> View<'a> {
         };
         changes.preset.insert(preset_line("enable", unit));
         let mask = self.local(unit);
-        if self.tree.get(&mask).is_some_and(|e| e.kind == Kind::Symlink(b"/dev/null".to_vec())) {
+        if is_null_or_empty(self.tree, &mask) {
             changes.remove.insert(mask, unit.to_owned());
         }
         let mut links = Vec::new();
@@ -212,8 +200,7 @@ impl<'a> View<'a> {
         }
         for link in links {
             let link = self.local(&link);
-            let leads_there = self.tree.resolve_fully(&link).is_ok_and(|target| target == path);
-            if !(self.tree.get(&link).is_some() && leads_there) {
+            if follow(self.tree, &link).as_ref() != Some(&path) {
                 changes.links.insert(link, (path.display().into_bytes(), unit.to_owned()));
             }
         }
@@ -240,5 +227,127 @@ fn is_instance(file: &str, template: &str) -> bool {
             file.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('@') && rest.ends_with(&format!(".{kind}")))
         }
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systemd::testing::tree;
+
+    fn show(files: &[(&str, &str)], states: &[(&str, UnitState)]) -> Vec<String> {
+        let states = states.iter().map(|(unit, state)| ((*unit).to_owned(), *state)).collect();
+        let changes = changes(&tree(files), &states).unwrap();
+        let remove = changes.remove.keys().map(|path| format!("- {path}"));
+        let links = changes.links.iter().map(|(path, (to, _))| format!("+ {path} -> {}", String::from_utf8_lossy(to)));
+        let missing = changes.missing.iter().map(|unit| format!("missing {unit}"));
+        let no_install = changes.no_install.iter().map(|(unit, reason)| format!("{unit}: {reason}"));
+        remove.chain(links).chain(changes.preset.iter().cloned()).chain(missing).chain(no_install).collect()
+    }
+
+    const X: (&str, &str) =
+        ("usr/lib/systemd/system/x.service", "[Install]\nWantedBy=a.target b.target\nAlias=y.service\n");
+
+    #[test]
+    fn stopped_takes_every_start() {
+        let files = [
+            X,
+            ("lib", "-> usr/lib"),
+            ("etc/systemd/system/y.service", "-> /lib/systemd/system/x.service"),
+            ("etc/systemd/system/z.service", "-> /usr/lib/systemd/system/x.service"),
+            ("etc/systemd/system/a.target.wants/x.service", "-> /usr/lib/systemd/system/x.service"),
+            ("etc/systemd/system/a.target.upholds/z.service", "-> ../z.service"),
+            ("etc/systemd/system/a.target.wants/other.service", "-> /usr/lib/systemd/system/other.service"),
+            ("usr/lib/systemd/system/b.service.requires/x.service", "-> ../x.service"),
+            ("etc/rc0.d/K01x", "-> ../init.d/x"),
+            ("etc/rc2.d/S01x", "-> ../init.d/x"),
+            ("etc/rc3.d/K05x", "-> ../init.d/x"),
+            ("etc/rc3.d/S20x", "-> ../init.d/x"),
+            ("etc/rc3.d/S20xy", "-> ../init.d/xy"),
+            ("etc/rcS.d/S03y", "-> ../init.d/y"),
+        ];
+        let want = [
+            "- /etc/rc2.d/S01x",
+            "- /etc/rc3.d/S20x",
+            "- /etc/rcS.d/S03y",
+            "- /etc/systemd/system/a.target.upholds/z.service",
+            "- /etc/systemd/system/a.target.wants/x.service",
+            "- /etc/systemd/system/y.service",
+            "- /etc/systemd/system/z.service",
+            "- /usr/lib/systemd/system/b.service.requires/x.service",
+            "+ /etc/rc2.d/K01x -> ../init.d/x",
+            "+ /etc/rcS.d/K03y -> ../init.d/y",
+            "disable x.service",
+            "disable y.service",
+            "disable z.service",
+        ];
+        assert_eq!(show(&files, &[("x.service", UnitState::Stopped)]), want);
+    }
+
+    #[test]
+    fn a_stopped_template_stops_its_instances() {
+        let files = [
+            ("usr/lib/systemd/system/x@.service", "[Install]\nWantedBy=a.target\n"),
+            ("etc/systemd/system/a.target.wants/x@one.service", "-> /usr/lib/systemd/system/x@.service"),
+            ("etc/systemd/system/a.target.wants/xy@one.service", "-> /usr/lib/systemd/system/xy@.service"),
+        ];
+        let want = ["- /etc/systemd/system/a.target.wants/x@one.service", "disable x@.service"];
+        assert_eq!(show(&files, &[("x@.service", UnitState::Stopped)]), want);
+    }
+
+    #[test]
+    fn masked_hides_the_unit_even_where_there_is_none() {
+        let mask = ["+ /etc/systemd/system/x.service -> /dev/null", "disable x.service"];
+        assert_eq!(show(&[("etc/systemd/system", "/")], &[("x.service", UnitState::Masked)]), mask);
+    }
+
+    #[test]
+    fn enabled_makes_the_links_of_install() {
+        let state = [("x.service", UnitState::Enabled)];
+        let links = [
+            "+ /etc/systemd/system/a.target.wants/x.service -> /usr/lib/systemd/system/x.service",
+            "+ /etc/systemd/system/b.target.wants/x.service -> /usr/lib/systemd/system/x.service",
+            "+ /etc/systemd/system/y.service -> /usr/lib/systemd/system/x.service",
+            "enable x.service",
+        ];
+        assert_eq!(show(&[X], &state), links);
+        // What is there already, written in another way, is left.
+        let there = ("etc/systemd/system/a.target.wants/x.service", "-> ../../../../usr/lib/systemd/system/x.service");
+        assert_eq!(show(&[X, there], &state), links[1..]);
+        // A mask goes.
+        let masked = show(&[X, ("etc/systemd/system/x.service", "-> /dev/null")], &state);
+        assert_eq!(masked[0], "- /etc/systemd/system/x.service");
+        assert_eq!(masked[1..], links);
+    }
+
+    #[test]
+    fn what_cannot_be_enabled_is_said() {
+        let cases: &[(&str, &str, &[&str])] = &[
+            ("x.service", "", &["missing x.service"]),
+            (
+                "x.service",
+                "[Install]\nWantedBy=%i.target\n",
+                &["enable x.service", "x.service: its `[Install]` section has a specifier"],
+            ),
+            (
+                "x@.service",
+                "[Install]\nWantedBy=a.target\n",
+                &["enable x@.service", "x@.service: it is a template without an instance"],
+            ),
+            (
+                "x@one.service",
+                "[Install]\nWantedBy=a.target\nAlso=y.service\n",
+                &[
+                    "+ /etc/systemd/system/a.target.wants/x@one.service -> /usr/lib/systemd/system/x@.service",
+                    "enable x@.service one",
+                    "missing y.service",
+                ],
+            ),
+        ];
+        for (unit, text, want) in cases {
+            let file = format!("usr/lib/systemd/system/{}", unit.replace("@one", "@"));
+            let files = if text.is_empty() { vec![("etc/systemd/system", "/")] } else { vec![(file.as_str(), *text)] };
+            assert_eq!(show(&files, &[(unit, UnitState::Enabled)]), *want, "{unit} {text}");
+        }
     }
 }
