@@ -54,3 +54,45 @@ pub struct Manifest {
     /// Every overlay path.
     pub ledger: Ledger,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A manifest of a node `a` alone in a mesh `m`.
+    pub(crate) fn sample() -> Manifest {
+        Manifest {
+            schema: SCHEMA,
+            tool: "0".into(),
+            mesh: "m".into(),
+            domain: "m.mesh".into(),
+            topology: Topology::Single,
+            node: "a".into(),
+            site: "s".into(),
+            address: [10, 77, 0, 1].into(),
+            network: "10.77.0.0/24".parse().unwrap(),
+            profile: "p".into(),
+            part: Part::ControlPlane,
+            target: Target::Machine,
+            version: "1".into(),
+            birth: Birth {
+                generation: 1,
+                token: "m-g1".into(),
+                peers: [("a".to_owned(), "https://10.77.0.1:2380".to_owned())].into(),
+                cluster_id: String::new(),
+                member_ids: Default::default(),
+            },
+            cluster_state: ClusterState::New,
+            base: String::new(),
+            base_hostname: String::new(),
+            sites: vec!["s".into()],
+            ledger: Ledger::default(),
+        }
+    }
+
+    #[test]
+    fn round_trip() {
+        let json = serde_json::to_string(&sample()).unwrap();
+        assert_eq!(serde_json::from_str::<Manifest>(&json).unwrap(), sample());
+    }
+}

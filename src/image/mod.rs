@@ -1,7 +1,9 @@
 //! Images: bases, parts, formats, the embedded manifest, the cache and the lock file.
 
 pub mod base;
+pub mod build;
 pub mod cache;
+pub mod compose;
 pub mod gzip;
 pub mod index;
 pub mod lock;
@@ -9,4 +11,6 @@ pub mod manifest;
 pub mod output;
 pub mod parts;
 pub mod progress;
+pub mod project;
+pub mod rules;
 pub mod splice;
