@@ -1,8 +1,13 @@
 //! The command line: one file per verb, each parses its arguments, calls one function and prints.
 
+pub mod build;
 pub mod explain;
+pub mod plan;
+pub mod project;
+pub mod render;
 pub mod rules;
 pub mod ui;
+pub mod why;
 
 use std::path::PathBuf;
 
@@ -62,6 +67,14 @@ impl Global {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Show what will be in each image
+    Plan(plan::Args),
+    /// Make one image per node
+    Build(build::Args),
+    /// Write only what the overlays put, as files
+    Render(render::Args),
+    /// Show what put a path into a node's image
+    Why(why::Args),
     /// Explain a finding's code
     Explain(explain::Args),
 }
@@ -83,6 +96,10 @@ pub fn main() -> i32 {
     let ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
     let global = &cli.global;
     let result = match &cli.verb {
+        Verb::Plan(args) => plan::run(args, global, &ui),
+        Verb::Build(args) => build::run(args, global, &ui),
+        Verb::Render(args) => render::run(args, global, &ui),
+        Verb::Why(args) => why::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
     };
     let exit = match result {
