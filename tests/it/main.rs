@@ -4,4 +4,8 @@
 
 mod common;
 
+mod bad_input;
+mod readers;
+mod reproducible;
 mod usage;
+mod verify;
