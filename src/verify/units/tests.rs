@@ -98,7 +98,12 @@ fn image(mutation: Mutation) -> Image {
             None => put(&mut tree, &where_is(path), text),
         }
     }
-    Image { name: "lis1.tar.gz".into(), tree, manifest: Some(crate::verify::units::tests::manifest()) }
+    Image {
+        name: "lis1.tar.gz".into(),
+        tree,
+        manifest: Some(crate::verify::units::tests::manifest()),
+        private_keys: vec![],
+    }
 }
 
 /// A manifest of a voter with an empty ledger.
