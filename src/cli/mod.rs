@@ -7,6 +7,7 @@ pub mod project;
 pub mod render;
 pub mod rules;
 pub mod ui;
+pub mod verify;
 pub mod why;
 
 use std::path::PathBuf;
@@ -73,6 +74,8 @@ pub enum Verb {
     Build(build::Args),
     /// Write only what the overlays put, as files
     Render(render::Args),
+    /// Prove finished images, alone or as declared
+    Verify(verify::Args),
     /// Show what put a path into a node's image
     Why(why::Args),
     /// Explain a finding's code
@@ -99,6 +102,7 @@ pub fn main() -> i32 {
         Verb::Plan(args) => plan::run(args, global, &ui),
         Verb::Build(args) => build::run(args, global, &ui),
         Verb::Render(args) => render::run(args, global, &ui),
+        Verb::Verify(args) => verify::run(args, global, &ui),
         Verb::Why(args) => why::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
     };

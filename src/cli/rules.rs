@@ -1,11 +1,21 @@
 //! All rules of all families, for `--list` and `explain`.
 
 use crate::finding::Rule;
+use crate::{declaration, image, live, overlay, pki};
 
 /// The families, in the order in which data flows.
 pub fn all() -> Vec<&'static Rule> {
-    let families: &[&[&Rule]] = &[];
-    families.iter().flat_map(|f| f.iter().copied()).collect()
+    let families: [&[&Rule]; 7] = [
+        declaration::RULES,
+        pki::RULES,
+        overlay::RULES,
+        image::base::RULES,
+        image::lock::RULES,
+        image::rules::RULES,
+        &live::RULES,
+    ];
+    let usage: [&Rule; 2] = [&super::explain::UNKNOWN_CODE, &super::why::PATH_UNKNOWN];
+    [families.concat(), crate::verify::rules(), usage.to_vec()].concat()
 }
 
 #[cfg(test)]

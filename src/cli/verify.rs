@@ -1,0 +1,149 @@
+//! `fitout verify IMAGE…`: the proof on the final bytes.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use time::OffsetDateTime;
+
+use super::{Exit, Global, Ui, VerbResult, explain, project};
+use crate::finding::{Failure, Finding, Severity, has_errors};
+use crate::image::progress::Progress;
+use crate::pki::store::Public;
+use crate::verify::{self, Image, declared, units};
+
+/// Arguments of `verify`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Images made by `fitout build`
+    #[arg(value_name = "IMAGE", required_unless_present = "list")]
+    images: Vec<PathBuf>,
+    /// List the rules
+    #[arg(long)]
+    list: bool,
+}
+
+/// Scans the images and applies every family of rules; with `-C DIR` compares with the declaration too.
+///
+/// # Errors
+/// When an image or the declaration cannot be read.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
+    if args.list {
+        explain::list(ui, &verify::rules());
+        return Ok(Exit::Clean);
+    }
+    let step = ui.start("reading images", Some(args.images.len() as u64));
+    let scanned: Vec<Result<(Image, Vec<Finding>), Failure>> = args
+        .images
+        .par_iter()
+        .map(|path| {
+            let result = verify::scan::scan(path);
+            step.advance(1);
+            result
+        })
+        .collect();
+    drop(step);
+    let mut images = Vec::new();
+    let mut unread = Vec::new();
+    for result in scanned {
+        match result {
+            Ok(image) => images.push(image),
+            Err(failure) => unread.push(failure),
+        }
+    }
+    let (mut findings, matrix) = verify::verify(&images, OffsetDateTime::now_utc());
+    let images: Vec<Image> = images.into_iter().map(|(image, _)| image).collect();
+    let declared = global.directory.is_some();
+    if declared {
+        findings.extend(compare(global, ui, &images)?);
+    }
+    ui.findings(&findings);
+    for image in &images {
+        summary(ui, image, &findings, declared);
+    }
+    if !images.is_empty() {
+        let lines = matrix.summary();
+        ui.object(&serde_json::json!({"type": "matrix", "proof": lines}));
+        if !ui.json() {
+            lines.iter().for_each(|line| ui.line(line));
+        }
+    }
+    if !ui.json() && !declared && !images.is_empty() {
+        ui.line(
+            "the ledger is inside the image, so this proves that each image is consistent in itself; `-C DIR` proves that it \
+             is what the declaration makes",
+        );
+    }
+    if !unread.is_empty() {
+        unread.iter().for_each(|failure| ui.failure(failure));
+        return Ok(Exit::Failure);
+    }
+    Ok(if has_errors(&findings) { Exit::Findings } else { Exit::Clean })
+}
+
+/// Renders each image's node again and compares.
+fn compare(global: &Global, ui: &Ui, images: &[Image]) -> Result<Vec<Finding>, crate::finding::Problem> {
+    let cache = project::cache(global)?;
+    let project = project::prepare(global, ui, &cache, false)?;
+    let store = Public::open(&global.pki_directory())?;
+    let mut findings = Vec::new();
+    for image in images {
+        let Some(manifest) = &image.manifest else { continue };
+        let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
+        let Some(node) = node else {
+            findings.push(
+                declared::OTHER_MESH
+                    .finding(
+                        &image.name,
+                        format!(
+                            "it is node `{}` of mesh `{}`, which {} does not declare",
+                            manifest.node,
+                            manifest.mesh,
+                            global.mesh_directory().join("mesh.toml").display()
+                        ),
+                    )
+                    .help("name the directory of its own mesh with `-C`"),
+            );
+            continue;
+        };
+        let pki = store.node(&project.mesh, node)?;
+        let fitted = project.fit(node, manifest.cluster_state, &pki)?;
+        let composed = project.compose(node, manifest.cluster_state, &fitted)?;
+        let expected = project.manifest(node, manifest.cluster_state, &fitted);
+        let mut found = Vec::new();
+        declared::check(image, manifest, &expected, &composed.tree, &mut found);
+        findings.extend(verify::about(&image.name, found));
+    }
+    Ok(findings)
+}
+
+/// The proof and the verdict of one image.
+fn summary(ui: &Ui, image: &Image, findings: &[Finding], declared: bool) {
+    let count = |severity| findings.iter().filter(|f| f.severity == severity && verify::concerns(f, image)).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let proof = units::proof(image);
+    let claim = match (errors, declared) {
+        (0, true) => "as declared",
+        (0, false) => "self-consistent",
+        (_, true) => "not as declared",
+        (_, false) => "not self-consistent",
+    };
+    let node = image.manifest.as_ref().map(|m| m.node.as_str());
+    ui.object(&serde_json::json!({"type": "verdict", "image": image.name, "node": node, "claim": claim,
+        "errors": errors, "warnings": warnings, "proof": proof,
+        "identity": crate::tree::digest::identity(&image.tree)}));
+    if ui.json() {
+        return;
+    }
+    let noun = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    ui.line(format!(
+        "{}: {claim}: {}, {} ({} entries, identity {})",
+        image.name,
+        noun(errors, "error"),
+        noun(warnings, "warning"),
+        image.tree.entries.len(),
+        &crate::tree::digest::identity(&image.tree).hex()[..16]
+    ));
+    for line in proof.lines() {
+        ui.line(format!("  {line}"));
+    }
+}

@@ -1,0 +1,229 @@
+//! As declared: the image is what the declaration makes of the base, to the last attribute.
+//!
+//! The node is rendered again from the declaration, the base and the public side of the certificate store, and every
+//! path is compared. A private key cannot be rendered without its passphrase: it is compared by its public key, which
+//! the ledger's rules have matched with the key in the image.
+
+use std::collections::BTreeMap;
+
+use crate::finding::{Finding, Rule, Severity};
+use crate::image::manifest::{MANIFEST_PATH, Manifest};
+use crate::overlay::ledger::Ledger;
+use crate::tree::{Entry, Kind, Tree, TreePath};
+
+use super::Image;
+
+/// The rules of this file.
+pub static RULES: &[&Rule] = &[&OTHER_MESH, &NOT_AS_DECLARED, &PATH_DIFFERS];
+
+/// So many paths are shown, the rest is counted.
+const SHOWN: usize = 20;
+
+/// Not an image of this mesh at all.
+pub static OTHER_MESH: Rule = Rule {
+    code: "declared-other-mesh",
+    family: "declared",
+    severity: Severity::Error,
+    summary: "the image belongs to another mesh, or to a node that is not declared",
+    explanation: "`fitout verify -C DIR` compares an image with the declaration in DIR. The image names its mesh and its node \
+        in /usr/lib/fitout/image.json; DIR declares no such node. Name the right directory, or verify without `-C`, \
+        which proves that the image is consistent in itself.",
+};
+
+/// The manifest says something else than the declaration.
+pub static NOT_AS_DECLARED: Rule = Rule {
+    code: "declared-manifest",
+    family: "declared",
+    severity: Severity::Error,
+    summary: "the image says of itself what the declaration does not",
+    explanation: "The image was rendered again from the declaration and the base, and the manifest that followed is another \
+        one: the declaration, an overlay, the base, or a certificate has changed since the image was built. Build it \
+        again, or take the declaration that it was built from.",
+};
+
+/// The tree is another one.
+pub static PATH_DIFFERS: Rule = Rule {
+    code: "declared-path",
+    family: "declared",
+    severity: Severity::Error,
+    summary: "a path of the image is not what the declaration makes of the base",
+    explanation: "Every path of the image was compared with the same node rendered again: kind, mode, owner, attributes, time \
+        and content. This one differs, is missing, or is too much. If no overlay has put it there (`fitout why NODE \
+        PATH`), the image was changed after it was built, or the base is another one.",
+};
+
+/// Compares an image with what the declaration makes of its node.
+pub fn check(image: &Image, manifest: &Manifest, expected: &Manifest, tree: &Tree, out: &mut Vec<Finding>) {
+    let differences = manifest_differences(manifest, expected);
+    if !differences.is_empty() {
+        let mut finding = NOT_AS_DECLARED.finding(&expected.node, "the image is not what the declaration makes today");
+        finding.notes = shortened(differences);
+        out.push(finding.help("build the image again, or take the declaration that it was built from"));
+    }
+    let differences = tree_differences(&image.tree, tree, &expected.ledger);
+    let more = differences.len().saturating_sub(SHOWN);
+    for (path, what) in differences.into_iter().take(SHOWN) {
+        let finding = PATH_DIFFERS.finding(path.display(), what);
+        out.push(finding.help(format!("`fitout why {} {path}` says what puts it there", expected.node)));
+    }
+    if more > 0 {
+        out.push(PATH_DIFFERS.finding("further paths", format!("{more} more paths differ")));
+    }
+}
+
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    if more > 0 {
+        lines.push(format!("… and {more} more"));
+    }
+    lines
+}
+
+/// One line per field and per ledger path.
+fn manifest_differences(image: &Manifest, expected: &Manifest) -> Vec<String> {
+    let json = |m: &Manifest| {
+        let value = serde_json::to_value(Manifest { ledger: Ledger::default(), ..m.clone() });
+        value.ok().and_then(|v| v.as_object().cloned()).unwrap_or_default()
+    };
+    let (mine, theirs) = (json(image), json(expected));
+    let mut lines = Vec::new();
+    for (key, want) in &theirs {
+        match mine.get(key) {
+            Some(is) if is == want => {}
+            Some(is) => lines.push(format!("{key}: {is} in the image, {want} declared")),
+            None => lines.push(format!("{key}: missing in the image, {want} declared")),
+        }
+    }
+    for (path, want) in &expected.ledger.records {
+        match image.ledger.records.get(path) {
+            Some(is) if is == want => {}
+            Some(_) => lines.push(format!("ledger: {path} is recorded differently")),
+            None => lines.push(format!("ledger: {path} is declared and not recorded")),
+        }
+    }
+    for path in image.ledger.records.keys().filter(|p| !expected.ledger.records.contains_key(*p)) {
+        lines.push(format!("ledger: {path} is recorded and not declared"));
+    }
+    lines
+}
+
+/// Every path that differs, with what is different.
+fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> BTreeMap<TreePath, String> {
+    let mut differences = BTreeMap::new();
+    for (path, want) in &expected.entries {
+        let is_key = ledger.get(path).is_some_and(|r| r.public_key.is_some());
+        // What the manifest holds is compared field by field above.
+        let skip_content = is_key || path.as_bytes() == MANIFEST_PATH.as_bytes();
+        match image.get(path) {
+            None => {
+                differences.insert(path.clone(), format!("is missing; declared is a {}", want.kind_name()));
+            }
+            Some(is) => {
+                let lines = entry_differences(is, want, skip_content);
+                if !lines.is_empty() {
+                    differences.insert(path.clone(), lines.join(", "));
+                }
+            }
+        }
+    }
+    for (path, entry) in &image.entries {
+        if expected.get(path).is_none() {
+            differences.insert(path.clone(), format!("is a {} that neither base nor overlay has", entry.kind_name()));
+        }
+    }
+    differences
+}
+
+fn entry_differences(is: &Entry, want: &Entry, skip_content: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if is.kind_name() != want.kind_name() {
+        return vec![format!("is a {}, declared is a {}", is.kind_name(), want.kind_name())];
+    }
+    match (&is.kind, &want.kind) {
+        (Kind::File(a), Kind::File(b)) if a.sha256 != b.sha256 && !skip_content => {
+            lines.push(format!("content {} instead of {}", &a.sha256.hex()[..16], &b.sha256.hex()[..16]));
+        }
+        (Kind::File(_), Kind::File(_)) => {}
+        (Kind::Symlink(a), Kind::Symlink(b)) if a != b => {
+            lines.push(format!("leads to {} instead of {}", String::from_utf8_lossy(a), String::from_utf8_lossy(b)))
+        }
+        (a, b) if a != b => lines.push("device numbers differ".to_owned()),
+        _ => {}
+    }
+    if is.mode != want.mode {
+        lines.push(format!("mode {:04o} instead of {:04o}", is.mode, want.mode));
+    }
+    if (is.uid, is.gid) != (want.uid, want.gid) {
+        lines.push(format!("owner {}:{} instead of {}:{}", is.uid, is.gid, want.uid, want.gid));
+    }
+    if is.xattrs != want.xattrs {
+        lines.push("extended attributes differ".to_owned());
+    }
+    if is.mtime != want.mtime {
+        lines.push(format!("time {} instead of {}", is.mtime, want.mtime));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::manifest::tests::sample;
+
+    fn path(text: &str) -> TreePath {
+        TreePath::parse(text).unwrap()
+    }
+
+    fn tree() -> Tree {
+        let mut tree = Tree::default();
+        tree.insert(path("/etc"), Entry::directory(0o755));
+        tree.insert(path("/etc/x"), Entry::file(*b"x", 0o644));
+        tree.insert(path("/etc/l"), Entry::symlink("x"));
+        tree
+    }
+
+    #[test]
+    fn what_is_different_is_said() {
+        type Mutation = fn(&mut Tree);
+        let table: &[(&str, Mutation, &str)] = &[
+            ("nothing", |_| {}, ""),
+            ("content", |t| drop(t.insert(path("/etc/x"), Entry::file(*b"y", 0o644))), "/etc/x: content"),
+            (
+                "mode",
+                |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o600))),
+                "/etc/x: mode 0600 instead of 0644",
+            ),
+            ("owner", |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o644).owned(1, 2))), "owner 1:2"),
+            ("time", |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o644).dated(7))), "time 7 instead of 0"),
+            ("link", |t| drop(t.insert(path("/etc/l"), Entry::symlink("y"))), "/etc/l: leads to y"),
+            ("kind", |t| drop(t.insert(path("/etc/l"), Entry::directory(0o755))), "/etc/l: is a directory"),
+            ("missing", |t| drop(t.remove(&path("/etc/x"))), "/etc/x: is missing"),
+            (
+                "too much",
+                |t| drop(t.insert(path("/etc/z"), Entry::file(*b"", 0o644))),
+                "/etc/z: is a file that neither",
+            ),
+        ];
+        for (name, mutate, says) in table {
+            let mut changed = tree();
+            mutate(&mut changed);
+            let image = Image { tree: changed, ..crate::verify::scan::from_tree("a", tree()) };
+            let mut out = Vec::new();
+            check(&image, &sample(), &sample(), &tree(), &mut out);
+            let said: Vec<_> = out.iter().map(|f| format!("{}: {}", f.subject, f.message)).collect();
+            assert!(said.is_empty() == says.is_empty() && said.join("\n").contains(says), "{name}: {said:?}");
+            assert!(out.iter().all(|f| f.code == PATH_DIFFERS.code));
+        }
+    }
+
+    #[test]
+    fn another_manifest_is_said() {
+        let mut other = sample();
+        other.version = "2".into();
+        let mut out = Vec::new();
+        check(&crate::verify::scan::from_tree("a", tree()), &other, &sample(), &tree(), &mut out);
+        assert_eq!(out[0].code, NOT_AS_DECLARED.code);
+        assert_eq!(out[0].notes, ["version: \"2\" in the image, \"1\" declared"]);
+    }
+}
