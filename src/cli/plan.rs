@@ -29,7 +29,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 
     for node in &nodes {
         let name = &node.name.value;
-        let ledger = project.plan.profile(&node.profile.value).map(|p| &p.ledger);
+        let ledger = project.plan.profile(&node.profile.value).map(|p| p.whole_ledger());
         ui.object(
             &serde_json::json!({"type": "node", "node": name, "site": node.site.value, "part": mesh.part_of(node),
             "profile": node.profile.value, "address": node.address.value,
@@ -88,7 +88,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 
 fn print_profile(ui: &Ui, project: &Project, name: &str) {
     let Some(plan) = project.plan.profile(name) else { return };
-    let count = |action| plan.ledger.records.values().filter(|r| r.action == action).count();
+    let ledger = plan.whole_ledger();
+    let count = |action| ledger.records.values().filter(|r| r.action == action).count();
     ui.line("");
     ui.line(format!(
         "profile {name}: {} added (+), {} replaced (~), {} edited (e), {} removed (-); `node` is this node's only",
@@ -97,7 +98,7 @@ fn print_profile(ui: &Ui, project: &Project, name: &str) {
         count(Action::Edited),
         count(Action::Removed)
     ));
-    print_ledger(ui, &plan.ledger);
+    print_ledger(ui, &ledger);
 }
 
 fn print_ledger(ui: &Ui, ledger: &Ledger) {

@@ -36,6 +36,13 @@ pub struct ProfilePlan {
 }
 
 impl ProfilePlan {
+    /// What is done to every path, also those that are rendered for each node; of these the digest is not known yet.
+    pub fn whole_ledger(&self) -> Ledger {
+        let mut ledger = self.ledger.clone();
+        ledger.records.extend(self.rendered.iter().map(|(path, r)| (path.display(), r.record.clone())));
+        ledger
+    }
+
     /// The paths that are rendered for each node.
     pub fn node_paths(&self) -> impl Iterator<Item = &TreePath> {
         self.rendered.keys()
