@@ -14,7 +14,6 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub use facts::keeps;
 pub use proof::{Proof, SubjectProof};
 
 use super::Image;

@@ -9,7 +9,6 @@ use crate::systemd::install::preset_all;
 use crate::systemd::name::UnitName;
 use crate::systemd::preset::Presets;
 use crate::systemd::search::{self, follow};
-use crate::systemd::triggers::{BUS_DIRECTORIES, UDEV_DIRECTORIES};
 use crate::systemd::units::{Unit, UnitSet};
 use crate::tree::{Kind, TreePath};
 use crate::verify::Image;
@@ -22,23 +21,6 @@ pub const REGISTRY: &str = "etcd.service";
 pub const HANDLE: &str = "mesh-registry.target";
 /// The oneshot before it.
 pub const PREFLIGHT: &str = "mesh-preflight.service";
-
-/// Largest file whose content the rules read, in bytes.
-const LARGEST: u64 = 1024 * 1024;
-
-/// Whether the rules of this family read the content of a file; for a reader that keeps only what is needed.
-pub fn keeps(path: &TreePath, len: u64) -> bool {
-    let directories = [
-        &search::UNIT_DIRECTORIES[..],
-        &search::PRESET_DIRECTORIES[..],
-        &search::GENERATOR_DIRECTORIES[..],
-        &UDEV_DIRECTORIES[..],
-        &BUS_DIRECTORIES[..],
-        &["var/spool/cron"][..],
-    ];
-    let below = |directory: &&str| path.is_below(&search::path(directory));
-    len <= LARGEST && (crate::systemd::boot::is_script_place(path) || directories.concat().iter().any(below))
-}
 
 /// A unit that must stay stopped.
 #[derive(Debug)]

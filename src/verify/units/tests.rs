@@ -98,12 +98,7 @@ fn image(mutation: Mutation) -> Image {
             None => put(&mut tree, &where_is(path), text),
         }
     }
-    Image {
-        name: "lis1.tar.gz".into(),
-        tree,
-        manifest: Some(crate::verify::units::tests::manifest()),
-        private_keys: vec![],
-    }
+    Image { name: "lis1.tar.gz".into(), tree, manifest: Some(manifest()), private_keys: Vec::new() }
 }
 
 /// A manifest of a voter with an empty ledger.
