@@ -5,6 +5,7 @@
 mod common;
 
 mod bad_input;
+mod docs;
 mod readers;
 mod reproducible;
 mod usage;
