@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod explain;
+pub mod pki;
 pub mod plan;
 pub mod project;
 pub mod render;
@@ -80,6 +81,8 @@ pub enum Verb {
     Why(why::Args),
     /// Explain a finding's code
     Explain(explain::Args),
+    /// Make the certificate store, issue certificates, show how they stand
+    Pki(pki::Args),
 }
 
 /// What every verb returns.
@@ -105,6 +108,7 @@ pub fn main() -> i32 {
         Verb::Verify(args) => verify::run(args, global, &ui),
         Verb::Why(args) => why::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
+        Verb::Pki(args) => pki::run(args, global, &ui),
     };
     let exit = match result {
         Ok(exit) => exit,

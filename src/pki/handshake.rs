@@ -204,8 +204,8 @@ fn shake(
 
 /// Hands what one side has to say to the other.
 fn pass<A, B>(
-    from: &mut (impl std::ops::DerefMut + std::ops::Deref<Target = rustls::ConnectionCommon<A>>),
-    to: &mut (impl std::ops::DerefMut + std::ops::Deref<Target = rustls::ConnectionCommon<B>>),
+    from: &mut (impl std::ops::DerefMut<Target = rustls::ConnectionCommon<A>>),
+    to: &mut (impl std::ops::DerefMut<Target = rustls::ConnectionCommon<B>>),
 ) -> Result<(), String> {
     let mut wire = Vec::new();
     while from.wants_write() {
@@ -410,7 +410,7 @@ mod tests {
         ];
         for (what, client, server, host, later, want) in cases {
             let got = prove(&client, &server, host, NOW + later);
-            let got = got.as_ref().map(|()| ()).map_err(|r| (r.by, r.reason.as_str()));
+            let got = got.as_ref().copied().map_err(|r| (r.by, r.reason.as_str()));
             assert_eq!(got, want, "{what}");
         }
     }

@@ -366,3 +366,127 @@ fn algorithm(oid: &str) -> String {
     }
     .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::process::Command;
+
+    const ECDSA: [&str; 4] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+
+    /// A self-signed certificate by the real openssl, with one extension block.
+    fn openssl(arguments: &[&str], extensions: &str) -> Vec<u8> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let text = format!("[req]\ndistinguished_name = dn\nx509_extensions = ext\n[dn]\n[ext]\n{extensions}\n");
+        std::fs::write(path("config"), text).unwrap();
+        let output = Command::new("openssl")
+            .args(["req", "-x509", "-nodes", "-subj", "/CN=node:lis1", "-days", "10"])
+            .arg("-config")
+            .arg(path("config"))
+            .arg("-keyout")
+            .arg(path("key"))
+            .args(if arguments.contains(&"-newkey") { &[][..] } else { &ECDSA[..] })
+            .args(arguments)
+            .output()
+            .expect("openssl (Debian package openssl) runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    #[test]
+    fn what_the_strictest_reader_refuses() {
+        let good = "subjectAltName = DNS:lis1,IP:10.77.0.11,IP:fd00::1";
+        let rsa = ["-newkey", "rsa:1024", "-sha1"];
+        let cases: &[(&[&str], &str, &[&str])] = &[
+            (&[], good, &[]),
+            (
+                &rsa,
+                good,
+                &[
+                    "signed with sha1WithRSAEncryption; Go refuses it since 1.18",
+                    "RSA key of 1024 bits; at least 2048 are wanted",
+                ],
+            ),
+            (&["-set_serial", "-5"], good, &["negative serial number; Go refuses it since 1.23"]),
+            (&["-set_serial", "0"], good, &["serial number zero"]),
+            (
+                &["-set_serial", "0x7fffffffffffffffffffffffffffffffffffffffff"],
+                good,
+                &["serial number of more than 20 bytes (RFC 5280, 4.1.2.2)"],
+            ),
+            (
+                &[],
+                "subjectAltName = DNS:a..b,DNS:10.77.0.11",
+                &[
+                    "DNS name \"a..b\" has an empty label (a leading, trailing or doubled dot)",
+                    "DNS name \"10.77.0.11\" is an IP address, which is never matched against DNS names",
+                ],
+            ),
+            (&[], "1.2.3.4 = critical,ASN1:NULL", &["unknown critical extension 1.2.3.4"]),
+            (
+                &[],
+                "basicConstraints = CA:FALSE\nkeyUsage = keyCertSign",
+                &["not an authority, but with the usage cert sign"],
+            ),
+            (
+                &[],
+                "basicConstraints = CA:TRUE\nkeyUsage = digitalSignature",
+                &["an authority without the usage cert sign"],
+            ),
+        ];
+        for (arguments, extensions, want) in cases {
+            let certificate = Certificate::from_pem(openssl(arguments, extensions)).unwrap();
+            assert_eq!(certificate.defects, *want, "{arguments:?} {extensions}");
+        }
+    }
+
+    #[test]
+    fn fields_of_a_foreign_certificate() {
+        let extensions = "subjectAltName = DNS:lis1,DNS:*.mesh,IP:10.77.0.11,IP:fd00::1\nkeyUsage = digitalSignature\n\
+                          extendedKeyUsage = clientAuth,serverAuth,1.2.3";
+        let c = Certificate::from_pem(openssl(&["-set_serial", "0x80ff"], extensions)).unwrap();
+        assert_eq!((c.common_name.as_deref(), c.serial_hex().as_str()), (Some("node:lis1"), "80ff"));
+        let other = Extended::Other("1.2.3".into());
+        assert_eq!(c.extended, Some(vec![Extended::ServerAuth, Extended::ClientAuth, other]));
+        assert_eq!((c.key_usage, c.is_ca), (Some(bits::DIGITAL_SIGNATURE), false));
+        assert_eq!(c.key_kind, "ECDSA P-256");
+        assert!(c.is_signed_by(&c));
+        let hosts =
+            [("lis1", true), ("por1.mesh", true), ("10.77.0.11", true), ("[fd00::1]", true), ("10.77.0.12", false)];
+        for (host, want) in hosts {
+            assert_eq!(c.covers(host), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate() {
+        let pem = openssl(&[], "subjectAltName = DNS:lis1");
+        let mut trailing = Certificate::from_pem(&pem).unwrap().der;
+        trailing.push(0);
+        assert_eq!(
+            Certificate::from_der(&trailing),
+            Err(InspectError::Unreadable("1 bytes follow the certificate".into()))
+        );
+        assert_eq!(Certificate::from_pem("nothing"), Err(InspectError::Missing));
+        assert_eq!(Certificate::from_pem([pem.as_slice(), &pem].concat()), Err(InspectError::Many(2)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+        /// No damage makes reading panic.
+        #[test]
+        fn damaged_bytes_are_read_or_refused(at in 0usize..400, byte: u8, cut in 0usize..400) {
+            static GOOD: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+            let mut der = GOOD
+                .get_or_init(|| Certificate::from_pem(openssl(&[], "subjectAltName = DNS:lis1,IP:10.77.0.11")).unwrap().der)
+                .clone();
+            let at = at % der.len();
+            der[at] = byte;
+            let _ = Certificate::from_der(&der);
+            der.truncate(cut);
+            let _ = Certificate::from_der(&der);
+        }
+    }
+}

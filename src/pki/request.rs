@@ -9,7 +9,7 @@ use super::inspect::{Certificate, date};
 use super::names::{San, check_host};
 use super::profiles::{LEAF_USAGE, usage_words};
 use super::{Use, authority, rules};
-use crate::declaration::{Mesh, Node};
+use crate::declaration::{Mesh, Node, suggest};
 use crate::finding::{Failure, Finding};
 
 /// Longest common name (RFC 5280, ub-common-name).
@@ -48,6 +48,21 @@ impl Request {
     pub fn title(&self) -> String {
         format!("{} certificate of {}", self.purpose, self.who)
     }
+}
+
+/// The node that a name on the command line means.
+///
+/// # Errors
+/// When it is not declared.
+pub fn node_named<'a>(mesh: &'a Mesh, name: &str) -> Result<&'a Node, Box<Finding>> {
+    mesh.nodes.get(name).ok_or_else(|| {
+        let finding =
+            rules::UNKNOWN_NODE.finding(name, format!("there is no node `{name}` in mesh `{}`", mesh.name.value));
+        Box::new(match suggest::closest(name, mesh.nodes.keys().map(String::as_str)) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding,
+        })
+    })
 }
 
 /// All certificates of a node: `client` for every one, `server` and `peer` where etcd runs.
@@ -197,8 +212,12 @@ pub fn differs(request: &Request, have: &Certificate, authority: &Certificate) -
         have.dns.iter().cloned().map(San::Dns).chain(have.addresses.iter().copied().map(San::Ip)).collect();
     names.sort();
     if names != request.sans {
-        let want: Vec<String> = request.sans.iter().map(ToString::to_string).collect();
-        return Some(Reason::Changed(format!("it names {}; declared is {}", have.names(), want.join(", "))));
+        let list = |all: &[San], but: &[San]| {
+            let some: Vec<String> = all.iter().filter(|san| !but.contains(san)).map(ToString::to_string).collect();
+            if some.is_empty() { "nothing".to_owned() } else { some.join(", ") }
+        };
+        let (lacks, has) = (list(&request.sans, &names), list(&names, &request.sans));
+        return Some(Reason::Changed(format!("it lacks {lacks}, and names {has} that is not declared")));
     }
     let extended = have.extended.as_deref().unwrap_or_default();
     if have.key_usage != Some(LEAF_USAGE) || extended != request.purpose.extended() {

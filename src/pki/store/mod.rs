@@ -107,13 +107,8 @@ impl Store {
         now: OffsetDateTime,
         passphrase: Option<&Passphrase>,
     ) -> Result<Store, Problem> {
+        Store::may_init(directory)?;
         let target = Files::new(directory);
-        if target.meta_path().exists() {
-            return Err(rules::EXISTS
-                .finding(directory.display().to_string(), "there is a certificate store already")
-                .help("to start over on purpose, move it away first; images made from it will not talk to new ones")
-                .into());
-        }
         let scratch = target.scratch_beside()?;
         let files = Files::new(scratch.path());
         let meta = Meta { schema: files::SCHEMA, mesh: mesh.name.value.clone(), encrypted: passphrase.is_some() };
@@ -126,6 +121,20 @@ impl Store {
         files.move_to(scratch, directory)?;
         let source = Source::none();
         Store::open_with(directory, passphrase.cloned(), &Access { passphrase: &source, say: &|_| {} })
+    }
+
+    /// Whether a store can be made there.
+    ///
+    /// # Errors
+    /// When there is one already.
+    pub fn may_init(directory: &Path) -> Result<(), Problem> {
+        if !Files::new(directory).meta_path().exists() {
+            return Ok(());
+        }
+        Err(rules::EXISTS
+            .finding(directory.display().to_string(), "there is a certificate store already")
+            .help("to start over on purpose, move it away first; images made from it will not talk to new ones")
+            .into())
     }
 
     /// Opens the store and locks it; waits, and says so, while another process uses it.
@@ -151,7 +160,8 @@ impl Store {
         let (peer, client) = match (load(AuthorityName::Peer), load(AuthorityName::Client)) {
             (Ok(peer), Ok(client)) => (peer, client),
             (Err(Problem::Findings(mut all)), Err(Problem::Findings(more))) => {
-                all.extend(more);
+                // One passphrase opens both or none.
+                all.extend(more.into_iter().filter(|finding| finding.code != rules::PASSPHRASE.code));
                 return Err(all.into());
             }
             (Err(problem), _) | (_, Err(problem)) => return Err(problem),
@@ -207,6 +217,11 @@ impl Store {
     /// PEM bundle of an authority.
     pub fn bundle(&self, name: AuthorityName) -> &str {
         &self.authority(name).bundle_pem
+    }
+
+    /// The authority's certificate that signs.
+    pub fn authority_certificate(&self, name: AuthorityName) -> &Certificate {
+        &self.authority(name).certificate
     }
 
     fn authority(&self, name: AuthorityName) -> &Authority {
