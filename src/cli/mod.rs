@@ -1,7 +1,9 @@
 //! The command line: one file per verb, each parses its arguments, calls one function and prints.
 
 pub mod build;
+pub mod check;
 pub mod explain;
+pub mod gate;
 pub mod pki;
 pub mod plan;
 pub mod project;
@@ -77,6 +79,10 @@ pub enum Verb {
     Render(render::Args),
     /// Prove finished images, alone or as declared
     Verify(verify::Args),
+    /// Compare images with the living registry; it only reads
+    Check(check::Args),
+    /// Boot the built images on a bridge of this host and judge what they do
+    Gate(gate::Args),
     /// Show what put a path into a node's image
     Why(why::Args),
     /// Explain a finding's code
@@ -106,6 +112,8 @@ pub fn main() -> i32 {
         Verb::Build(args) => build::run(args, global, &ui),
         Verb::Render(args) => render::run(args, global, &ui),
         Verb::Verify(args) => verify::run(args, global, &ui),
+        Verb::Check(args) => check::run(args, global, &ui),
+        Verb::Gate(args) => gate::run(args, global, &ui),
         Verb::Why(args) => why::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
         Verb::Pki(args) => pki::run(args, global, &ui),

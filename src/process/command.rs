@@ -10,10 +10,12 @@
 //! reaches us first.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -45,11 +47,21 @@ pub struct Command {
     program: String,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    clean: bool,
     directory: Option<PathBuf>,
     input: Vec<u8>,
+    input_file: Option<Arc<File>>,
+    output: Output,
     deadline: Duration,
     keep: usize,
     on_our_death: OnOurDeath,
+}
+
+/// Where a program's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Captured,
+    Ours,
 }
 
 /// A program that came to its end by itself.
@@ -80,8 +92,11 @@ impl Command {
             program: program.into(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            clean: false,
             directory: None,
             input: Vec::new(),
+            input_file: None,
+            output: Output::Captured,
             deadline: Duration::from_secs(60),
             keep: KEEP,
             on_our_death: OnOurDeath::Kill,
@@ -102,6 +117,12 @@ impl Command {
         self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
+    /// Gives the program none of our environment, only what [`Command::env`] sets and a `PATH` of the system's
+    /// directories.
+    pub fn clean_environment(mut self) -> Command {
+        self.clean = true;
+        self.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    }
     /// Sets the working directory.
     pub fn directory(mut self, directory: &Path) -> Command {
         self.directory = Some(directory.to_owned());
@@ -110,6 +131,16 @@ impl Command {
     /// Gives bytes on standard input; else it is `/dev/null`.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Command {
         self.input = bytes.into();
+        self
+    }
+    /// Gives an open file on standard input, from where it stands.
+    pub fn input_file(mut self, file: File) -> Command {
+        self.input_file = Some(Arc::new(file));
+        self
+    }
+    /// Lets it write to our own standard output and error; nothing is captured then.
+    pub fn to_our_output(mut self) -> Command {
+        self.output = Output::Ours;
         self
     }
     /// Sets how long the program may run.
@@ -144,6 +175,18 @@ impl Command {
         let program = missing::find(&self.program)?;
         let setpriv = missing::find("setpriv")?;
         let mut command = std::process::Command::new(setpriv);
+        if self.clean {
+            command.env_clear();
+        }
+        let input = match &self.input_file {
+            Some(file) => {
+                let copy = file.try_clone();
+                copy.map_err(|e| Failure::new(format!("cannot give its input to `{}`: {e}", self.program)))?.into()
+            }
+            None if self.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
+        let output = || if self.output == Output::Ours { Stdio::inherit() } else { Stdio::piped() };
         command
             .arg("--pdeathsig")
             .arg(match self.on_our_death {
@@ -154,9 +197,9 @@ impl Command {
             .arg(program)
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(k, v)| (k, v)))
-            .stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdin(input)
+            .stdout(output())
+            .stderr(output())
             .process_group(0);
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
@@ -235,6 +278,14 @@ impl Running {
     /// What it has written to standard error so far (bounded).
     pub fn log(&self) -> String {
         self.stderr.text()
+    }
+
+    /// Kills it and its process group now.
+    ///
+    /// # Errors
+    /// When its status cannot be read.
+    pub fn kill(mut self) -> Result<Finished, Failure> {
+        self.end()
     }
 
     /// True when it has ended; its status is then there for [`Running::wait`].
@@ -438,6 +489,14 @@ mod tests {
         assert!(!running.ended());
         let done = running.stop().unwrap();
         assert_eq!((done.status.code(), done.text().as_str()), (Some(0), "ready\ntidy\n"));
+    }
+
+    #[test]
+    fn input_from_a_file_and_a_clean_environment() {
+        let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();
+        let done = sh("head -n 1; env").clean_environment().env("A", "b").input_file(file).check().unwrap();
+        assert!(done.text().starts_with("[package]\n"), "{}", done.text());
+        assert!(done.text().contains("\nA=b\n") && !done.text().contains("CARGO"), "{}", done.text());
     }
 
     #[test]

@@ -1,0 +1,28 @@
+//! `fitout check` of every image against the registry that they made.
+
+use super::{Stage, Step, Stop};
+use crate::finding::Severity;
+use crate::live::check::{Options, check};
+
+/// Every image.
+pub const STEP: Step = Step { name: "check", claim: "`fitout check` of every image is clean", run };
+
+fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
+    let mut wrong = Vec::new();
+    for image in stage.images {
+        let findings = check(image, &Options::default()).map_err(|f| Stop::Broken(format!("{}: {f}", image.name)))?;
+        for finding in &findings {
+            let text = format!(
+                "{}: {}[{}] {}: {}",
+                image.name, finding.severity, finding.code, finding.subject, finding.message
+            );
+            match finding.severity {
+                Severity::Error => wrong.push(text),
+                Severity::Warning => notes.push(text),
+                Severity::Notice => {}
+            }
+        }
+    }
+    notes.push(format!("{} images looked at", stage.images.len()));
+    if wrong.is_empty() { Ok(()) } else { Err(Stop::Broken(wrong.join("\n"))) }
+}
