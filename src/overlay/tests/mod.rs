@@ -2,6 +2,7 @@
 
 mod errors;
 mod golden;
+mod preflight;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
