@@ -8,10 +8,10 @@ use time::OffsetDateTime;
 use super::{Exit, Global, Ui, VerbResult};
 use crate::declaration::{self, Mesh, Node};
 use crate::finding::{Finding, Problem, has_errors};
+use crate::image::rules::unknown_node;
 use crate::pki::inspect::date;
 use crate::pki::passphrase::Source;
 use crate::pki::profiles::AuthorityName;
-use crate::pki::request;
 use crate::pki::store::{Access, Issue, Issued, Public, Row, State, Store, status};
 
 /// Arguments of `pki`.
@@ -120,9 +120,9 @@ fn chosen<'a>(mesh: &'a Mesh, names: &[String], operators: &[String]) -> Result<
     }
     let (mut nodes, mut findings) = (Vec::new(), Vec::new());
     for name in names {
-        match request::node_named(mesh, name) {
-            Ok(node) => nodes.push(node),
-            Err(finding) => findings.push(*finding),
+        match mesh.nodes.get(name) {
+            Some(node) => nodes.push(node),
+            None => findings.push(unknown_node(name, mesh.nodes.keys())),
         }
     }
     if findings.is_empty() { Ok(nodes) } else { Err(findings) }

@@ -204,8 +204,8 @@ fn shake(
 
 /// Hands what one side has to say to the other.
 fn pass<A, B>(
-    from: &mut (impl std::ops::DerefMut<Target = rustls::ConnectionCommon<A>>),
-    to: &mut (impl std::ops::DerefMut<Target = rustls::ConnectionCommon<B>>),
+    from: &mut impl std::ops::DerefMut<Target = rustls::ConnectionCommon<A>>,
+    to: &mut impl std::ops::DerefMut<Target = rustls::ConnectionCommon<B>>,
 ) -> Result<(), String> {
     let mut wire = Vec::new();
     while from.wants_write() {

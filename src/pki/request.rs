@@ -9,7 +9,7 @@ use super::inspect::{Certificate, date};
 use super::names::{San, check_host};
 use super::profiles::{LEAF_USAGE, usage_words};
 use super::{Use, authority, rules};
-use crate::declaration::{Mesh, Node, suggest};
+use crate::declaration::{Mesh, Node};
 use crate::finding::{Failure, Finding};
 
 /// Longest common name (RFC 5280, ub-common-name).
@@ -48,21 +48,6 @@ impl Request {
     pub fn title(&self) -> String {
         format!("{} certificate of {}", self.purpose, self.who)
     }
-}
-
-/// The node that a name on the command line means.
-///
-/// # Errors
-/// When it is not declared.
-pub fn node_named<'a>(mesh: &'a Mesh, name: &str) -> Result<&'a Node, Box<Finding>> {
-    mesh.nodes.get(name).ok_or_else(|| {
-        let finding =
-            rules::UNKNOWN_NODE.finding(name, format!("there is no node `{name}` in mesh `{}`", mesh.name.value));
-        Box::new(match suggest::closest(name, mesh.nodes.keys().map(String::as_str)) {
-            Some(near) => finding.help(format!("did you mean `{near}`?")),
-            None => finding,
-        })
-    })
 }
 
 /// All certificates of a node: `client` for every one, `server` and `peer` where etcd runs.

@@ -109,14 +109,6 @@ rule!(
      etcd takes the common name of a client certificate as the user: `node:<name>` or `operator:<name>`."
 );
 rule!(
-    UNKNOWN_NODE,
-    "pki-unknown-node",
-    Error,
-    "a node is named that is not declared",
-    "`--node` names a node of `mesh.toml`: the name of a `[node.NAME]`, or of a member of a group `[nodes.NAME]`, which \
-     is the group's name with its number."
-);
-rule!(
     ISSUE_REFUSED,
     "issue-refused",
     Error,
@@ -154,7 +146,6 @@ pub static RULES: &[&Rule] = &[
     &AUTHORITY_DATES,
     &NOT_YET_VALID,
     &NAME,
-    &UNKNOWN_NODE,
     &ISSUE_REFUSED,
     &EXPIRED,
     &DUE,

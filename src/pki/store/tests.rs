@@ -479,7 +479,6 @@ fn every_rule_fires() {
         }),
         ("store-authority-dates", &|path| lis1(path, NOW + DAY * 4000, Issue::Allowed)),
         ("store-not-yet-valid", &|path| lis1(path, NOW - DAY, Issue::Allowed)),
-        ("pki-unknown-node", &|_| Err((*request::node_named(&mesh, "lis2").unwrap_err()).into())),
         ("certificate-name", &|path| {
             let mut mesh = mesh.clone();
             mesh.domain.value = "harbour.mesh.".into();

@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn who_can_read() {
-        let cases: &[(&[(&str, u16, u32, u32)], &str, usize, usize)] = &[
+        type Case<'a> = (&'a [(&'a str, u16, u32, u32)], &'a str, usize, usize);
+        let cases: &[Case<'_>] = &[
             (&[("/etc/pki", 0o750, 0, 101), ("/etc/pki/a.key", 0o600, 100, 101)], "etcd", 0, 0),
             (&[("/etc/pki", 0o700, 0, 0), ("/etc/pki/a.key", 0o600, 100, 101)], "etcd", 1, 0),
             (&[("/etc/pki", 0o700, 0, 0), ("/etc/pki/a.key", 0o600, 0, 0)], "etcd", 2, 0),
