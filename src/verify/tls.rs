@@ -11,7 +11,7 @@ mod matrix;
 mod own;
 pub mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use time::OffsetDateTime;
@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use super::Image;
 use crate::finding::Finding;
 use crate::pki::key::public_key_digest;
-use crate::tree::{Digest, TreePath};
+use crate::tree::{Data, Digest, Kind, Place, TreePath};
 
 pub use matrix::{Cell, Matrix, Outcome, Port};
 pub use rules::RULES;
@@ -27,19 +27,6 @@ pub use rules::RULES;
 /// A certificate that ends within this time is worth a warning. The declared window is the store's business (`fitout
 /// pki status`); an image does not carry it.
 pub const SOON: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// Largest file whose content is looked at for private keys.
-const LARGEST: u64 = 64 * 1024;
-
-/// Whether these rules read the content of a file, so that a scan must keep it: what the configuration names, the
-/// accounts, and everything small where a private key may lie.
-pub fn reads(path: &TreePath, len: u64) -> bool {
-    let bytes = path.as_bytes();
-    let below = |directory: &str| bytes.starts_with(directory.as_bytes());
-    let ending = [".key", ".pem", ".p8", ".pk8", ".der", ".crt"].iter().any(|end| bytes.ends_with(end.as_bytes()));
-    let places = ["etc/", "root/", "home/", "opt/", "srv/", "usr/local/", "usr/lib/fitout/", "var/lib/etcd/", "run/"];
-    len <= LARGEST && (ending || places.iter().any(|place| below(place)))
-}
 
 /// Applies every rule to every image, and proves the matrix over them. Returns the matrix, as proof for the report.
 pub fn check(images: &[&Image], now: OffsetDateTime, out: &mut Vec<Finding>) -> Matrix {
@@ -82,7 +69,8 @@ fn shared_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
     }
 }
 
-/// No private key of an authority is in any image, whatever its name.
+/// No private key of an authority is in any image, whatever its name: PEM anywhere (the scan finds it), DER where contents
+/// are kept.
 fn authority_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
     let mut authorities: BTreeMap<Digest, String> = BTreeMap::new();
     for pair in nodes.iter().flat_map(|node| &node.pairs) {
@@ -91,13 +79,14 @@ fn authority_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
         }
     }
     for node in nodes {
+        let pem: BTreeSet<&TreePath> = node.image.private_keys.iter().collect();
         for (path, entry) in &node.image.tree.entries {
-            let crate::tree::Kind::File(data) = &entry.kind else { continue };
-            if data.len > LARGEST || matches!(data.place, crate::tree::Place::Dropped) {
+            let Kind::File(Data { place: Place::Memory(content), .. }) = &entry.kind else { continue };
+            // Keys in PEM were found while reading; one in DER begins with a SEQUENCE.
+            if !pem.contains(path) && content.first() != Some(&0x30) {
                 continue;
             }
-            let Ok(content) = node.image.tree.read(data) else { continue };
-            for key in crate::pki::key::private_keys(&content).into_iter().flatten() {
+            for key in crate::pki::key::private_keys(content).into_iter().flatten() {
                 if let Some(subject) = authorities.get(&key) {
                     out.push(
                         rules::AUTHORITY_KEY
