@@ -291,3 +291,25 @@ fn nodes_differ_only_where_the_scope_says_node() {
         }
     }
 }
+
+#[test]
+fn addresses_of_every_kind_make_urls_that_etcd_binds() {
+    let cases = [
+        ("10.77.0.", "https://10.77.0.11:2379,https://127.0.0.1:2379", "http://127.0.0.1:2381"),
+        ("fd00::", "https://[fd00::11]:2379,https://127.0.0.1:2379", "http://127.0.0.1:2381"),
+        // Nodes on loopback addresses may share one network namespace: none of them may take 127.0.0.1.
+        ("127.77.0.", "https://127.77.0.11:2379", "http://127.77.0.11:2381"),
+    ];
+    for (prefix, clients, metrics) in cases {
+        let network = if prefix.contains(':') { "fd00::/64".to_owned() } else { format!("{prefix}0/24") };
+        let text = MESH.replace("10.77.0.0/24", &network).replace("\"10.77.0.", &format!("\"{prefix}"));
+        let mesh = mesh_with(&[("mesh.toml", &text)]);
+        let base = base();
+        let plan = plan_over(&mesh, &base, &base_packages()).unwrap();
+        let tree = merge(&base, &fit_node(&plan, &mesh, "lis1", true).unwrap());
+        let config = String::from_utf8(tree.content(&path("/etc/etcd/etcd.yaml")).unwrap()).unwrap();
+        for line in [format!("listen-client-urls: \"{clients}\""), format!("listen-metrics-urls: \"{metrics}\"")] {
+            assert!(config.lines().any(|l| l == line), "{line}\n{config}");
+        }
+    }
+}
