@@ -3,7 +3,8 @@
 //!
 //! Whatever it comes from, the tar is read strictly: any defect is fatal and told with the others. The identity of
 //! what was read is stored beside the tar, so a cache that rots is noticed on the next reading and made anew.
-//! (Reading means hashing every file: 0.5 s for 225 MB, which is why no list of hashes is kept instead.)
+//! (Reading means hashing every file, at some 600 MB/s: 0.4 s for Debian's minimum with systemd and etcd. That is why
+//! no list of hashes is kept and trusted instead.)
 
 mod debian;
 mod directory;

@@ -6,6 +6,7 @@ mod common;
 
 mod bad_input;
 mod docs;
+mod foreign_tars;
 mod readers;
 mod reproducible;
 mod usage;

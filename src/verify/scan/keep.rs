@@ -138,7 +138,8 @@ impl Contents for Keeper {
             _ => false,
         };
         let fits = self.len <= self.largest;
-        if !(wanted && fits) && !(key && self.len <= LARGEST_KEY) {
+        let kept = (wanted && fits) || (key && self.len <= LARGEST_KEY);
+        if !kept {
             if wanted {
                 self.unread.push(Unread { path: self.path.clone(), len: self.len, alone: true });
             }
