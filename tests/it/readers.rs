@@ -67,6 +67,13 @@ for m in tarfile.open(sys.argv[1], sys.argv[2]):
     slash_style(&listing, 3, |f| (f[0].into(), f[1].into(), f[2].into()))
 }
 
+/// `crw-rw-rw- 0/0 1:3 ./dev/null` with 0 in place of `1:3`.
+fn without_device_numbers(line: &str) -> String {
+    let (fields, name) = fields(line, 3);
+    let size = if line.starts_with(['b', 'c']) { "0" } else { fields[2] };
+    if fields[2].starts_with("./") { line.to_owned() } else { format!("{} {} {size} {name}", fields[0], fields[1]) }
+}
+
 fn images() -> Vec<PathBuf> {
     let mut images: Vec<PathBuf> = std::fs::read_dir(built().join("dist"))
         .expect("dist")
@@ -99,7 +106,9 @@ fn every_reader_reads_an_image_whole_and_the_same() {
         let names: BTreeSet<_> = want.iter().collect();
         assert_eq!(names.len(), want.len(), "a name is there twice");
         agree("bsdtar", bsd(image), &want);
-        agree("busybox tar", busybox(image), &want);
+        // busybox lists no device numbers.
+        let numberless: Vec<_> = want.iter().map(|line| without_device_numbers(line)).collect();
+        agree("busybox tar", busybox(image), &numberless);
         agree("tarfile r:gz", python(image, "r:gz"), &want);
         agree("tarfile r|gz", python(image, "r|gz"), &want);
     }
