@@ -183,7 +183,7 @@ impl Lock {
     pub fn load(directory: &Path) -> Result<Lock, Problem> {
         let path = Lock::path(directory);
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(Lock::parse(&path.display().to_string(), &bytes)?),
+            Ok(bytes) => Lock::parse(&path.display().to_string(), &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Lock::default()),
             Err(error) => Err(Failure::io("read", &path, &error).into()),
         }
@@ -193,15 +193,15 @@ impl Lock {
     ///
     /// # Errors
     /// When it is not TOML, not of this version, or contradicts itself.
-    pub fn parse(name: &str, bytes: &[u8]) -> Result<Lock, Finding> {
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Lock, Problem> {
         let source = Source::new(name, String::from_utf8_lossy(bytes).into_owned());
         let unreadable = |message: String, at: Option<std::ops::Range<usize>>| {
             let help = "restore it from version control; see `fitout explain lock-unreadable`";
             let finding = LOCK_UNREADABLE.finding(name, message).help(help);
-            match at {
+            Problem::from(match at {
                 Some(range) => finding.at(&Span::new(&source, range)),
                 None => finding,
-            }
+            })
         };
         // The version first: a newer file may have keys that this version does not know.
         let version = toml::from_str::<toml::Table>(&source.text)
@@ -271,7 +271,7 @@ impl Lock {
     ///
     /// # Errors
     /// With `--locked`, a finding that lists the packages that differ.
-    pub fn pin_base(&mut self, base: LockedBase, how: LockedUse) -> Result<(), Finding> {
+    pub fn pin_base(&mut self, base: LockedBase, how: LockedUse) -> Result<(), Problem> {
         if self.base.as_ref() == Some(&base) {
             return Ok(());
         }
@@ -282,7 +282,7 @@ impl Lock {
         let subject = format!("base {}", base.name);
         let help = "build without `--locked` to accept and pin it";
         let Some(pinned) = &self.base else {
-            return Err(BASE_DRIFTED.finding(subject, format!("{LOCK_FILE} pins no base yet")).help(help));
+            return Err(BASE_DRIFTED.finding(subject, format!("{LOCK_FILE} pins no base yet")).help(help).into());
         };
         let message = if pinned.name != base.name {
             format!("the base is `{}`, and {LOCK_FILE} pins `{}`", base.name, pinned.name)
@@ -293,14 +293,14 @@ impl Lock {
         };
         let mut finding = BASE_DRIFTED.finding(subject, message).help(help);
         finding.notes = changes(&pinned.packages, &base.packages);
-        Err(finding)
+        Err(finding.into())
     }
 
     /// Pins the ids of a system user. With [`LockedUse::Locked`] they must be the pinned ones.
     ///
     /// # Errors
     /// With `--locked`, when others or none are pinned.
-    pub fn pin_user(&mut self, name: &str, ids: Ids, how: LockedUse) -> Result<(), Finding> {
+    pub fn pin_user(&mut self, name: &str, ids: Ids, how: LockedUse) -> Result<(), Problem> {
         if self.users.get(name) == Some(&ids) {
             return Ok(());
         }
@@ -314,7 +314,10 @@ impl Lock {
             }
             None => format!("{LOCK_FILE} pins no ids for it"),
         };
-        Err(USER_NOT_LOCKED.finding(format!("user {name}"), message).help("build without `--locked` to pin them"))
+        Err(USER_NOT_LOCKED
+            .finding(format!("user {name}"), message)
+            .help("build without `--locked` to pin them")
+            .into())
     }
 
     /// The birth record of a generation: the pinned one, which must be what the declaration gives; pinned when there is
@@ -323,7 +326,7 @@ impl Lock {
     /// # Errors
     /// When the declared voters differ from those of the pinned record, whatever `how`; with `--locked`, when nothing is
     /// pinned.
-    pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Finding> {
+    pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Problem> {
         let generation = declared.generation;
         let subject = format!("generation {generation}");
         match self.births.get(&generation) {
@@ -338,11 +341,12 @@ impl Lock {
                     finding.notes.push(format!("token: `{}` -> `{}`", pinned.token, declared.token));
                 }
                 finding.notes.extend(changes(&pinned.peers, &declared.peers));
-                Err(finding)
+                Err(finding.into())
             }
             None if how == LockedUse::Locked => Err(BIRTH_NOT_LOCKED
                 .finding(subject, format!("{LOCK_FILE} has no birth record for it"))
-                .help("build once without `--locked`")),
+                .help("build once without `--locked`")
+                .into()),
             None => {
                 self.births.insert(generation, declared.clone());
                 Ok(())
@@ -372,136 +376,4 @@ fn changes(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Ve
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use snapbox::{assert_data_eq, str};
-
-    fn birth(voters: &[&str]) -> Birth {
-        let peers =
-            voters.iter().zip(11..).map(|(n, i)| ((*n).to_owned(), format!("https://10.77.0.{i}:2380"))).collect();
-        Birth::of(1, "harbour-g1".into(), peers)
-    }
-
-    fn base(version: &str) -> LockedBase {
-        LockedBase {
-            name: "common".into(),
-            digest: Digest::of(version.as_bytes()),
-            tar_sha256: Digest::of(b"tar"),
-            packages: BTreeMap::from([("etcd-server".into(), version.into()), ("adduser".into(), "3.152".into())]),
-        }
-    }
-
-    fn lock() -> Lock {
-        let mut lock = Lock::default();
-        lock.pin_base(base("3.5.16-4"), LockedUse::Update).unwrap();
-        lock.pin_user("app", Ids { uid: 990, gid: 991 }, LockedUse::Update).unwrap();
-        lock.pin_birth(&birth(&["lis1"]), LockedUse::Update).unwrap();
-        lock
-    }
-
-    #[test]
-    fn the_file_is_sorted_and_reads_back_the_same() {
-        let text = lock().render().unwrap();
-        assert_eq!(Lock::parse("fitout.lock", text.as_bytes()), Ok(lock()));
-        assert_data_eq!(
-            text,
-            str![[r##"
-# Written by fitout; keep it under version control. It pins what must not drift from build to build.
-version = 1
-
-[base]
-name = "common"
-digest = "40456cc40fe2c6d85820b07608facfbf9cf7e1cf30c64160d1c2e407e799ece5"
-tar-sha256 = "90aebae315675cbf04612de4f7d5874850f48e0b8dd82becbeaa47ca93f5ebfb"
-
-[base.packages]
-adduser = "3.152"
-etcd-server = "3.5.16-4"
-
-[user.app]
-uid = 990
-gid = 991
-
-[birth.1]
-token = "harbour-g1"
-cluster-id = "b490d2ffbd3db21b"
-
-[birth.1.peers]
-lis1 = "https://10.77.0.11:2380"
-
-[birth.1.member-ids]
-lis1 = "b20160f3dbcbb18e"
-
-"##]]
-        );
-    }
-
-    #[test]
-    fn it_is_written_only_when_it_differs() {
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(Lock::load(directory.path()), Ok(Lock::default()));
-        assert_eq!(lock().save(directory.path()), Ok(true));
-        assert_eq!(lock().save(directory.path()), Ok(false));
-        assert_eq!(Lock::load(directory.path()), Ok(lock()));
-    }
-
-    #[test]
-    fn locked_refuses_what_is_not_pinned_and_says_what_differs() {
-        let locked = LockedUse::Locked;
-        let mut pinned = lock();
-        assert_eq!(pinned.pin_base(base("3.5.16-4"), locked), Ok(()));
-        assert_eq!(pinned.pin_user("app", Ids { uid: 990, gid: 991 }, locked), Ok(()));
-        assert_eq!(pinned.pin_birth(&birth(&["lis1"]), locked), Ok(()));
-
-        let finding = pinned.pin_base(base("3.5.21-1"), locked).unwrap_err();
-        assert_eq!(
-            (finding.code, finding.notes),
-            ("base-drifted", vec!["etcd-server: 3.5.16-4 -> 3.5.21-1".to_owned()])
-        );
-        let mut renamed = base("3.5.16-4");
-        renamed.name = "other".into();
-        assert_eq!(pinned.pin_base(renamed, locked).unwrap_err().code, "base-drifted");
-        assert_eq!(pinned.pin_user("app", Ids { uid: 1, gid: 991 }, locked).unwrap_err().code, "user-not-locked");
-        assert_eq!(pinned.pin_user("web", Ids { uid: 1, gid: 1 }, locked).unwrap_err().code, "user-not-locked");
-        assert_eq!(pinned, lock(), "a refusal changes nothing");
-
-        let mut empty = Lock::default();
-        assert_eq!(empty.pin_base(base("1"), locked).unwrap_err().code, "base-drifted");
-        assert_eq!(empty.pin_birth(&birth(&["lis1"]), locked).unwrap_err().code, "birth-not-locked");
-        assert_eq!(empty, Lock::default());
-    }
-
-    #[test]
-    fn a_registry_is_born_once_per_generation() {
-        let mut pinned = lock();
-        let finding = pinned.pin_birth(&birth(&["lis1", "por1", "mad1"]), LockedUse::Update).unwrap_err();
-        assert_eq!(finding.code, "birth-changed");
-        assert_eq!(finding.notes, ["mad1: new, https://10.77.0.13:2380", "por1: new, https://10.77.0.12:2380"]);
-        let next = Birth::of(2, "harbour-g2".into(), birth(&["lis1"]).peers);
-        assert_eq!(pinned.pin_birth(&next, LockedUse::Update), Ok(()));
-        assert_eq!(pinned.births.keys().copied().collect::<Vec<_>>(), [1, 2]);
-    }
-
-    #[test]
-    fn what_cannot_be_understood_is_refused_with_its_line() {
-        let good = lock().render().unwrap();
-        let cases: &[(&str, &str, Option<usize>)] = &[
-            ("version = 1", "version = 2", None),
-            ("version = 1", "", None),
-            ("version = 1", "version = 1\ncolour = 1", Some(3)),
-            ("version = 1", "<<<<<<< ours\nversion = 1", Some(2)),
-            ("uid = 990", "uid = \"990\"", Some(14)),
-            ("[birth.1]", "[birth.x]", None),
-            ("harbour-g1", "harbour-g2", None),
-            ("10.77.0.11", "10.77.0.12", None),
-        ];
-        for (from, to, line) in cases {
-            let text = good.replacen(from, to, 1);
-            let finding = Lock::parse("fitout.lock", text.as_bytes()).unwrap_err();
-            assert_eq!(finding.code, "lock-unreadable", "{to}");
-            let found = finding.span.map(|s| s.source.line_column(s.range.start).0);
-            assert_eq!(found, *line, "{to}: {}", finding.message);
-        }
-        assert!(Lock::parse("fitout.lock", b"version = 1\nx = \"\xff\"").is_err());
-    }
-}
+mod tests;
