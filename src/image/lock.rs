@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{self, Access};
 use crate::etcd::birth::Birth;
-use crate::finding::{Failure, Finding, Problem, Rule, Severity, Source, Span};
+use crate::finding::{Failure, Problem, Rule, Severity, Source, Span};
 use crate::tree::Digest;
 
 /// Name of the file.

@@ -1,6 +1,7 @@
 //! The lock file's form, its refusals, and what `--locked` says.
 
 use super::*;
+use crate::finding::Finding;
 use snapbox::{assert_data_eq, str};
 
 /// The one finding of a refusal.
