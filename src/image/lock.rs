@@ -23,6 +23,8 @@
 //! member-ids = { lis1 = "…" }
 //! ```
 
+#![expect(clippy::result_large_err, reason = "a refusal is rare, and callers collect findings as values")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{self, Access};
 use crate::etcd::birth::Birth;
-use crate::finding::{Failure, Problem, Rule, Severity, Source, Span};
+use crate::finding::{Failure, Finding, Problem, Rule, Severity, Source, Span};
 use crate::tree::Digest;
 
 /// Name of the file.
@@ -271,7 +273,7 @@ impl Lock {
     ///
     /// # Errors
     /// With `--locked`, a finding that lists the packages that differ.
-    pub fn pin_base(&mut self, base: LockedBase, how: LockedUse) -> Result<(), Problem> {
+    pub fn pin_base(&mut self, base: LockedBase, how: LockedUse) -> Result<(), Finding> {
         if self.base.as_ref() == Some(&base) {
             return Ok(());
         }
@@ -282,7 +284,7 @@ impl Lock {
         let subject = format!("base {}", base.name);
         let help = "build without `--locked` to accept and pin it";
         let Some(pinned) = &self.base else {
-            return Err(BASE_DRIFTED.finding(subject, format!("{LOCK_FILE} pins no base yet")).help(help).into());
+            return Err(BASE_DRIFTED.finding(subject, format!("{LOCK_FILE} pins no base yet")).help(help));
         };
         let message = if pinned.name != base.name {
             format!("the base is `{}`, and {LOCK_FILE} pins `{}`", base.name, pinned.name)
@@ -293,14 +295,14 @@ impl Lock {
         };
         let mut finding = BASE_DRIFTED.finding(subject, message).help(help);
         finding.notes = changes(&pinned.packages, &base.packages);
-        Err(finding.into())
+        Err(finding)
     }
 
     /// Pins the ids of a system user. With [`LockedUse::Locked`] they must be the pinned ones.
     ///
     /// # Errors
     /// With `--locked`, when others or none are pinned.
-    pub fn pin_user(&mut self, name: &str, ids: Ids, how: LockedUse) -> Result<(), Problem> {
+    pub fn pin_user(&mut self, name: &str, ids: Ids, how: LockedUse) -> Result<(), Finding> {
         if self.users.get(name) == Some(&ids) {
             return Ok(());
         }
@@ -326,7 +328,7 @@ impl Lock {
     /// # Errors
     /// When the declared voters differ from those of the pinned record, whatever `how`; with `--locked`, when nothing is
     /// pinned.
-    pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Problem> {
+    pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Finding> {
         let generation = declared.generation;
         let subject = format!("generation {generation}");
         match self.births.get(&generation) {
@@ -341,12 +343,11 @@ impl Lock {
                     finding.notes.push(format!("token: `{}` -> `{}`", pinned.token, declared.token));
                 }
                 finding.notes.extend(changes(&pinned.peers, &declared.peers));
-                Err(finding.into())
+                Err(finding)
             }
             None if how == LockedUse::Locked => Err(BIRTH_NOT_LOCKED
                 .finding(subject, format!("{LOCK_FILE} has no birth record for it"))
-                .help("build once without `--locked`")
-                .into()),
+                .help("build once without `--locked`")),
             None => {
                 self.births.insert(generation, declared.clone());
                 Ok(())

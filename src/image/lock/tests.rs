@@ -1,12 +1,11 @@
 //! The lock file's form, its refusals, and what `--locked` says.
 
 use super::*;
-use crate::finding::Finding;
 use snapbox::{assert_data_eq, str};
 
-/// The one finding of a refusal.
-fn the_finding<T: std::fmt::Debug>(result: Result<T, Problem>) -> Finding {
-    match result {
+/// The one finding of a refused file.
+fn unreadable(text: &[u8]) -> Finding {
+    match Lock::parse("fitout.lock", text) {
         Err(Problem::Findings(findings)) if findings.len() == 1 => findings.into_iter().next().unwrap(),
         other => panic!("not one finding: {other:?}"),
     }
@@ -88,25 +87,25 @@ fn locked_refuses_what_is_not_pinned_and_says_what_differs() {
     assert_eq!(pinned.pin_user("app", Ids { uid: 990, gid: 991 }, locked), Ok(()));
     assert_eq!(pinned.pin_birth(&birth(&["lis1"]), locked), Ok(()));
 
-    let finding = the_finding(pinned.pin_base(base("3.5.21-1"), locked));
+    let finding = pinned.pin_base(base("3.5.21-1"), locked).unwrap_err();
     assert_eq!((finding.code, finding.notes), ("base-drifted", vec!["etcd-server: 3.5.16-4 -> 3.5.21-1".to_owned()]));
     let mut renamed = base("3.5.16-4");
     renamed.name = "other".into();
-    assert_eq!(the_finding(pinned.pin_base(renamed, locked)).code, "base-drifted");
-    assert_eq!(the_finding(pinned.pin_user("app", Ids { uid: 1, gid: 991 }, locked)).code, "user-not-locked");
-    assert_eq!(the_finding(pinned.pin_user("web", Ids { uid: 1, gid: 1 }, locked)).code, "user-not-locked");
+    assert_eq!(pinned.pin_base(renamed, locked).unwrap_err().code, "base-drifted");
+    assert_eq!(pinned.pin_user("app", Ids { uid: 1, gid: 991 }, locked).unwrap_err().code, "user-not-locked");
+    assert_eq!(pinned.pin_user("web", Ids { uid: 1, gid: 1 }, locked).unwrap_err().code, "user-not-locked");
     assert_eq!(pinned, lock(), "a refusal changes nothing");
 
     let mut empty = Lock::default();
-    assert_eq!(the_finding(empty.pin_base(base("1"), locked)).code, "base-drifted");
-    assert_eq!(the_finding(empty.pin_birth(&birth(&["lis1"]), locked)).code, "birth-not-locked");
+    assert_eq!(empty.pin_base(base("1"), locked).unwrap_err().code, "base-drifted");
+    assert_eq!(empty.pin_birth(&birth(&["lis1"]), locked).unwrap_err().code, "birth-not-locked");
     assert_eq!(empty, Lock::default());
 }
 
 #[test]
 fn a_registry_is_born_once_per_generation() {
     let mut pinned = lock();
-    let finding = the_finding(pinned.pin_birth(&birth(&["lis1", "por1", "mad1"]), LockedUse::Update));
+    let finding = pinned.pin_birth(&birth(&["lis1", "por1", "mad1"]), LockedUse::Update).unwrap_err();
     assert_eq!(finding.code, "birth-changed");
     assert_eq!(finding.notes, ["mad1: new, https://10.77.0.13:2380", "por1: new, https://10.77.0.12:2380"]);
     let next = Birth::of(2, "harbour-g2".into(), birth(&["lis1"]).peers);
@@ -129,10 +128,10 @@ fn what_cannot_be_understood_is_refused_with_its_line() {
     ];
     for (from, to, line) in cases {
         let text = good.replace(from, to);
-        let finding = the_finding(Lock::parse("fitout.lock", text.as_bytes()));
+        let finding = unreadable(text.as_bytes());
         assert_eq!(finding.code, "lock-unreadable", "{to}");
         let found = finding.span.map(|s| s.source.line_column(s.range.start).0);
         assert_eq!(found, *line, "{to}: {}", finding.message);
     }
-    assert!(Lock::parse("fitout.lock", b"version = 1\nx = \"\xff\"").is_err());
+    assert_eq!(unreadable(b"version = 1\nx = \"\xff\"").code, "lock-unreadable");
 }
