@@ -316,10 +316,7 @@ impl Lock {
             }
             None => format!("{LOCK_FILE} pins no ids for it"),
         };
-        Err(USER_NOT_LOCKED
-            .finding(format!("user {name}"), message)
-            .help("build without `--locked` to pin them")
-            .into())
+        Err(USER_NOT_LOCKED.finding(format!("user {name}"), message).help("build without `--locked` to pin them"))
     }
 
     /// The birth record of a generation: the pinned one, which must be what the declaration gives; pinned when there is
