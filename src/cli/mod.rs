@@ -4,6 +4,7 @@ pub mod build;
 pub mod check;
 pub mod explain;
 pub mod gate;
+pub mod init;
 pub mod pki;
 pub mod plan;
 pub mod project;
@@ -71,6 +72,8 @@ impl Global {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Write a mesh to start from
+    Init(init::Args),
     /// Show what will be in each image
     Plan(plan::Args),
     /// Make one image per node
@@ -108,6 +111,7 @@ pub fn main() -> i32 {
     let ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
     let global = &cli.global;
     let result = match &cli.verb {
+        Verb::Init(args) => init::run(args, global, &ui),
         Verb::Plan(args) => plan::run(args, global, &ui),
         Verb::Build(args) => build::run(args, global, &ui),
         Verb::Render(args) => render::run(args, global, &ui),

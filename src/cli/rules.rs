@@ -14,7 +14,7 @@ pub fn all() -> Vec<&'static Rule> {
         image::rules::RULES,
         &live::RULES,
     ];
-    let usage: [&Rule; 2] = [&super::explain::UNKNOWN_CODE, &super::why::PATH_UNKNOWN];
+    let usage: [&Rule; 3] = [&super::explain::UNKNOWN_CODE, &super::why::PATH_UNKNOWN, &super::init::MESH_EXISTS];
     [families.concat(), crate::verify::rules(), usage.to_vec()].concat()
 }
 

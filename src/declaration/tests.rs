@@ -368,3 +368,93 @@ fn round_trips_of_pairs() {
         [12, 12, 30, 0]
     );
 }
+
+/// Every default that the commented templates show is the default.
+#[test]
+fn the_templates_show_the_true_defaults() {
+    for name in ["quorum", "single"] {
+        let shown = Files::builtin_text(&format!("templates/init/{name}.toml")).unwrap();
+        // The same mesh without the keys that have defaults.
+        let with_defaults = [
+            "domain",
+            "time-to-rebuild",
+            "base",
+            "formats",
+            "target",
+            "generation",
+            "quota",
+            "round-trip",
+            "authority-lifetime",
+            "server",
+            "renew-before",
+        ];
+        let bare: Vec<&str> =
+            shown.lines().filter(|l| !with_defaults.iter().any(|k| l.starts_with(&format!("{k} =")))).collect();
+        assert_eq!(shown.lines().count() - bare.len(), with_defaults.len(), "{name} shows them all");
+        let [shown, bare] = [shown, &bare.join("\n")].map(|text| parse(&files(text)).unwrap().mesh);
+        assert_eq!(values(&shown), values(&bare), "{name}");
+    }
+}
+
+/// All values with a default.
+fn values(mesh: &Mesh) -> String {
+    let (registry, pki) = (&mesh.registry, &mesh.pki);
+    let formats: Vec<Format> = mesh.image.formats.iter().map(|f| f.value).collect();
+    let lives =
+        [&pki.authority_lifetime, &pki.server_lifetime, &pki.client_lifetime, &pki.peer_lifetime, &pki.renew_before];
+    format!(
+        "{} {:?} {} {formats:?} {:?} {} {} {:?} {:?}",
+        mesh.domain.value,
+        mesh.time_to_rebuild.value,
+        mesh.base.name.value,
+        mesh.image.target,
+        registry.generation.value,
+        registry.quota.value,
+        registry.round_trip.value,
+        lives.map(|l| l.value)
+    )
+}
+
+#[test]
+fn the_examples_load_without_a_word() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for (name, nodes, votes) in [("three-site", 3, 3), ("two-site-arbiter", 7, 3), ("single", 3, 1)] {
+        let loaded = load(&examples.join(name)).unwrap();
+        assert_eq!(loaded.warnings, [], "{name}");
+        let mesh = loaded.mesh;
+        assert_eq!((mesh.nodes.len(), mesh.registry_nodes().count()), (nodes, votes), "{name}");
+        if mesh.topology.value == Topology::Quorum {
+            assert!(mesh.sites.keys().all(|site| mesh.votes_left_without(site).has_quorum()), "{name}");
+        }
+    }
+}
+
+/// What a checkout or a user's directory holds: links are content below `root/`, modes never count.
+#[test]
+fn a_users_directory_is_read_with_its_links() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(MESH_FILE, &QUORUM.replace("profile = \"client\"", "profile = \"app\""));
+    write("profiles/app.toml", "description = 'a'\npart = 'client'\noverlays = ['mesh', 'app']");
+    write("overlays/app/overlay.toml", "description = 'app'");
+    write("overlays/app/README.md", "about");
+    write("overlays/app/root/etc/app.conf", "x");
+    std::os::unix::fs::symlink("/nowhere", directory.path().join("overlays/app/root/etc/link")).unwrap();
+    std::fs::create_dir_all(directory.path().join("overlays/app/root/srv/empty")).unwrap();
+
+    let mesh = load(directory.path()).unwrap().mesh;
+    let shown: Vec<String> = mesh.overlays["app"]
+        .files
+        .iter()
+        .map(|(path, file)| match &file.content {
+            LibraryContent::File(bytes) => format!("{path}: {} bytes", bytes.len()),
+            LibraryContent::Link(target) => format!("{path} -> {target}"),
+            LibraryContent::Directory => format!("{path}/"),
+        })
+        .collect();
+    assert_eq!(shown, ["etc/app.conf: 1 bytes", "etc/link -> /nowhere", "srv/empty/"]);
+}
