@@ -2,5 +2,10 @@
 //! log lines and their causes. Pure: no I/O.
 
 pub mod birth;
+pub mod config;
 pub mod ids;
+pub mod keys;
+pub mod logs;
+pub mod start;
 pub mod urls;
+pub mod versions;
