@@ -9,7 +9,7 @@
 mod debian;
 mod directory;
 mod normal;
-mod packages;
+pub mod packages;
 pub mod rules;
 mod tarball;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod container;
 pub mod declared;
+pub mod etcd;
 pub mod image;
 pub mod ledger;
 pub mod scan;
@@ -17,7 +18,7 @@ use tls::Matrix;
 
 /// The rules of all families.
 pub fn rules() -> Vec<&'static Rule> {
-    [container::RULES, ledger::RULES, units::RULES, tls::RULES, declared::RULES].concat()
+    [container::RULES, ledger::RULES, units::RULES, etcd::RULES, tls::RULES, declared::RULES].concat()
 }
 
 /// Applies every family that needs nothing but the images; `images` come with the container's findings. Gives the
@@ -28,6 +29,7 @@ pub fn verify(images: &[(Image, Vec<Finding>)], now: OffsetDateTime) -> (Vec<Fin
         let mut found = container.clone();
         ledger::check(image, &mut found);
         units::check(image, &mut found);
+        etcd::check(image, &mut found);
         findings.extend(about(&image.name, found));
     }
     let all: Vec<&Image> = images.iter().map(|(image, _)| image).collect();

@@ -14,6 +14,9 @@ mod start;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(super) use tests::manifest as test_manifest;
+
 pub use proof::{Proof, SubjectProof};
 
 use super::Image;

@@ -9,7 +9,10 @@ use crate::tree::{Kind, Tree, TreePath};
 const STATUS: &str = "/var/lib/dpkg/status";
 
 /// Installed packages with their versions; none when the base has no dpkg.
-pub(super) fn installed(tree: &Tree) -> Result<BTreeMap<String, String>, Failure> {
+///
+/// # Errors
+/// When the status cannot be read.
+pub fn installed(tree: &Tree) -> Result<BTreeMap<String, String>, Failure> {
     let Some(path) = TreePath::parse(STATUS).ok().and_then(|p| tree.resolve_fully(&p).ok()) else {
         return Ok(BTreeMap::new());
     };

@@ -88,17 +88,17 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
     for subject in facts.startable() {
         for alias in aliases_left(facts, subject) {
             let message = format!("{alias} is an alias of `{}` and makes it count as enabled", subject.name);
-            out.push(ALIAS_LEFT.finding(&facts.image.name, message).help("remove the link"));
+            out.push(ALIAS_LEFT.finding(subject.name.as_str(), message).help("remove the link"));
         }
         for link in links_left(facts, subject) {
             let message =
                 format!("{link} makes `{}` count as enabled, though nothing follows it at boot", subject.name);
-            out.push(LINK_LEFT.finding(&facts.image.name, message).help("remove the link"));
+            out.push(LINK_LEFT.finding(subject.name.as_str(), message).help("remove the link"));
         }
         let links = sysv_links(facts, subject);
         if let Some(first) = links.first() {
             let message = format!("{first} starts `{}` at boot as soon as its unit file is gone", subject.name);
-            let mut finding = SYSV_LINK.finding(&facts.image.name, message).help("put K links in place of S links");
+            let mut finding = SYSV_LINK.finding(subject.name.as_str(), message).help("put K links in place of S links");
             finding.notes = links.iter().map(|link| format!("S link {link}")).collect();
             out.push(finding);
         }
@@ -114,11 +114,11 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
                 "let `disable {}` stand in a file that sorts first in /etc/systemd/system-preset",
                 subject.name
             );
-            out.push(PRESET.finding(&facts.image.name, message).help(help));
+            out.push(PRESET.finding(subject.name.as_str(), message).help(help));
         }
         for (place, other) in also(facts, subject) {
             let message = format!("enabling `{other}` would enable `{}` by {place}", subject.name);
-            out.push(ALSO.finding(&facts.image.name, message).help("remove the `Also=`"));
+            out.push(ALSO.finding(subject.name.as_str(), message).help("remove the `Also=`"));
         }
     }
 }
@@ -136,7 +136,7 @@ fn machine_id(facts: &Facts, out: &mut Vec<Finding>) {
         MachineId::Set => "/etc/machine-id holds an id, which every machine of this image would share".to_owned(),
         MachineId::Other(reason) => format!("/etc/machine-id is not an empty file: {reason}"),
     };
-    out.push(MACHINE_ID.finding(&facts.image.name, message).help("make it an empty file with mode 0444"));
+    out.push(MACHINE_ID.finding("/etc/machine-id", message).help("make it an empty file with mode 0444"));
 }
 
 /// Alias links of the administrator's directory.

@@ -53,11 +53,11 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
     syntax(facts, out);
     let own = own_units(facts);
     for unit in &own {
-        unreadable(facts, unit, out);
+        unreadable(unit, out);
     }
     for (id, unit) in &facts.boot.units {
         if !own.iter().any(|o| o.id == *id) {
-            unreadable(facts, unit, out);
+            unreadable(unit, out);
         }
     }
     let starting = facts.boot.units.iter().filter(|(id, _)| {
@@ -82,10 +82,10 @@ fn own_units(facts: &Facts) -> Vec<Unit> {
     names.iter().map(|name| facts.set.load(name)).filter(|unit| unit.load == Load::Loaded).collect()
 }
 
-fn unreadable(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
+fn unreadable(unit: &Unit, out: &mut Vec<Finding>) {
     for (path, reason) in &unit.unreadable {
         let message = format!("{path} of `{}` was not read: {reason}", unit.id);
-        out.push(UNREADABLE.finding(&facts.image.name, message).help("make it a text file of less than 1 MiB"));
+        out.push(UNREADABLE.finding(path.display(), message).help("make it a text file of less than 1 MiB"));
     }
 }
 
@@ -99,23 +99,21 @@ fn syntax(facts: &Facts, out: &mut Vec<Finding>) {
             let Ok(bytes) = tree.read(data) else { continue };
             let file = UnitFile::parse(&bytes);
             for defect in &file.defects {
-                out.push(ignored(facts, format!("{path}:{}: {}", defect.line, defect.kind)));
+                out.push(ignored(path.display(), format!("line {}: {}", defect.line, defect.kind)));
             }
             for section in file.sections.iter().filter(|s| !has_section(&kind, &s.name)) {
-                out.push(ignored(
-                    facts,
-                    format!("{path}:{}: a {kind} unit has no section [{}]", section.line, section.name),
-                ));
+                let message = format!("line {}: a {kind} unit has no section [{}]", section.line, section.name);
+                out.push(ignored(path.display(), message));
             }
         }
     }
     for defect in &facts.presets.defects {
-        out.push(ignored(facts, defect.clone()));
+        out.push(ignored("presets".to_owned(), defect.clone()));
     }
 }
 
-fn ignored(facts: &Facts, message: String) -> Finding {
-    SYNTAX.finding(&facts.image.name, message).help("systemd ignores it; mend or remove it")
+fn ignored(subject: String, message: String) -> Finding {
+    SYNTAX.finding(subject, message).help("systemd ignores it; mend or remove it")
 }
 
 /// The type of unit that a file of a unit directory is about.
@@ -165,7 +163,7 @@ fn programs(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
             let message = format!("`{}` cannot run: {program} {problem} ({file}:{}: {key}=)", unit.id, assignment.line);
             out.push(
                 EXECUTABLE
-                    .finding(&facts.image.name, message)
+                    .finding(unit.id.as_str(), message)
                     .help("put the program into the image, or mend the path and mode"),
             );
         }

@@ -58,24 +58,22 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
         let Some(unit) = UnitName::parse(name).map(|n| facts.set.load(&n)) else { continue };
         match &unit.load {
             Load::Loaded => loaded.push(unit),
-            Load::Masked(path) => out.push(missing(facts, format!("`{name}` is masked by {path}"))),
-            Load::SysV(path) => out.push(missing(facts, format!("`{name}` has no unit file, only the script {path}"))),
-            Load::NotFound => out.push(missing(facts, format!("there is no `{name}`"))),
+            Load::Masked(path) => out.push(missing(format!("`{name}` is masked by {path}"))),
+            Load::SysV(path) => out.push(missing(format!("`{name}` has no unit file, only the script {path}"))),
+            Load::NotFound => out.push(missing(format!("there is no `{name}`"))),
         }
     }
     for unit in &loaded {
         match unit.id.as_str() {
-            HANDLE => handle(facts, unit, out),
-            REGISTRY => registry(facts, unit, out),
+            HANDLE => handle(unit, out),
+            REGISTRY => registry(unit, out),
             _ => {}
         }
     }
 }
 
-fn missing(facts: &Facts, message: String) -> Finding {
-    MISSING
-        .finding(&facts.image.name, message)
-        .help("build the image with the overlay `etcd`, over a base with `etcd-server`")
+fn missing(message: String) -> Finding {
+    MISSING.finding(HANDLE, message).help("build the image with the overlay `etcd`, over a base with `etcd-server`")
 }
 
 /// True when a list key of `[Unit]` names a unit, whatever file says so.
@@ -83,8 +81,8 @@ fn names(unit: &Unit, key: &str, other: &str) -> bool {
     unit.all("Unit", key).any(|(_, a)| words(&a.value).iter().any(|w| w == other))
 }
 
-fn handle(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
-    let mut say = |message: String| out.push(HANDLE_FORM.finding(&facts.image.name, format!("`{HANDLE}` {message}")));
+fn handle(unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say = |message: String| out.push(HANDLE_FORM.finding(HANDLE, format!("`{HANDLE}` {message}")));
     if unit.flag("Unit", "DefaultDependencies", true) {
         say("lacks `DefaultDependencies=no`: enabling it would hang until there is a quorum".into());
     }
@@ -108,9 +106,8 @@ fn handle(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
     }
 }
 
-fn registry(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
-    let mut say =
-        |message: String| out.push(REGISTRY_UNIT.finding(&facts.image.name, format!("`{REGISTRY}` {message}")));
+fn registry(unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say = |message: String| out.push(REGISTRY_UNIT.finding(REGISTRY, format!("`{REGISTRY}` {message}")));
     for (key, other) in [("PartOf", HANDLE), ("Requires", PREFLIGHT), ("After", PREFLIGHT)] {
         if !names(unit, key, other) {
             say(format!("lacks `{key}={other}`"));

@@ -145,7 +145,7 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
     first_boot(facts, out);
     requisites(facts, out);
     for place in &facts.boot.unresolved {
-        out.push(UNRESOLVED.finding(&facts.image.name, format!("{place} was not followed")));
+        out.push(UNRESOLVED.finding("default.target", format!("{place} was not followed")));
     }
     generators(facts, out);
 }
@@ -186,7 +186,7 @@ fn start(facts: &Facts, subject: &Subject, way: &Reach) -> Finding {
             "remove the command; `systemctl enable --now mesh-registry.target` is the one way to start the registry",
         ),
     };
-    let mut finding = rule.finding(&facts.image.name, message).help(help);
+    let mut finding = rule.finding(unit.as_str(), message).help(help);
     finding.notes = facts.boot.route(way);
     finding
 }
@@ -197,7 +197,7 @@ fn first_boot(facts: &Facts, out: &mut Vec<Finding>) {
         let preset = facts.presets.of(&subject.unit.id).describe();
         let message = format!("the first boot enables units by preset, and then `{}` is started", subject.name);
         let mut finding =
-            FIRST_BOOT.finding(&facts.image.name, message).note(format!("`{}` is {preset}", subject.name));
+            FIRST_BOOT.finding(subject.name.as_str(), message).note(format!("`{}` is {preset}", subject.name));
         finding.notes.extend(route);
         out.push(
             finding.help("make /etc/machine-id an empty file, and let a `disable` line be the first that matches"),
@@ -221,7 +221,7 @@ fn requisites(facts: &Facts, out: &mut Vec<Finding>) {
         if starts && facts.is_subject(&edge.to) && !facts.is_subject(from) {
             let message = format!("`{from}` fails at boot: it asks by {} that `{}` is active", edge.place, edge.to);
             out.push(
-                REQUISITE.finding(&facts.image.name, message).help("order it by `After=` and start it with the handle"),
+                REQUISITE.finding(from.as_str(), message).help("order it by `After=` and start it with the handle"),
             );
         }
     }
@@ -240,7 +240,7 @@ pub fn unknown_generators(facts: &Facts) -> Vec<TreePath> {
 
 fn generators(facts: &Facts, out: &mut Vec<Finding>) {
     for path in unknown_generators(facts) {
-        let name = &facts.image.name;
+        let name = path.display();
         let end = follow(&facts.image.tree, &path);
         let content = match end.and_then(|end| facts.image.tree.get(&end)).map(|e| &e.kind) {
             Some(Kind::File(data)) => facts.image.tree.read(data),

@@ -102,7 +102,7 @@ fn image(mutation: Mutation) -> Image {
 }
 
 /// A manifest of a voter with an empty ledger.
-pub(super) fn manifest() -> crate::image::manifest::Manifest {
+pub(in crate::verify) fn manifest() -> crate::image::manifest::Manifest {
     use crate::declaration::{Part, Target, Topology};
     use crate::etcd::birth::{Birth, ClusterState};
     crate::image::manifest::Manifest {
