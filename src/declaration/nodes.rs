@@ -132,13 +132,14 @@ fn group(name: Spanned<String>, mut table: Table<'_>) -> Vec<Node> {
         return Vec::new();
     };
     let (first, last) = addresses.value;
-    let room = number(last) - number(first) + 1;
+    // Saturating: the last IPv6 address is the last number.
+    let room = (number(last) - number(first)).saturating_add(1);
     if room < u128::from(count.value) {
         let refusal = Refusal::new(&TOO_FEW_ADDRESSES, format!("{room} addresses for {} nodes", count.value))
             .label(format!("{room} addresses"))
             .help(format!(
                 "let the range end at {} or later",
-                address(first, number(first) + u128::from(count.value) - 1)
+                address(first, number(first).saturating_add(u128::from(count.value) - 1))
             ));
         table.refuse("addresses", &addresses.span, refusal);
     }
@@ -157,7 +158,10 @@ fn group(name: Spanned<String>, mut table: Table<'_>) -> Vec<Node> {
         .map(|i| Node {
             name: Spanned::new(format!("{}-{i:0width$}", name.value), name.span.clone()),
             site: site.clone(),
-            address: Spanned::new(address(first, number(first) + u128::from(i) - 1), addresses.span.clone()),
+            address: Spanned::new(
+                address(first, number(first).saturating_add(u128::from(i) - 1)),
+                addresses.span.clone(),
+            ),
             profile: profile.clone(),
             services: common.services.clone(),
             parameters: common.parameters.clone(),

@@ -50,6 +50,13 @@ const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     (QUORUM, "\"10.77.0.11\"", "\"lis1.example\"", &["invalid-value:25:11"]),
     (QUORUM, "port = 5432", "port = 70000", &["invalid-value:27:29"]),
     (QUORUM, "10.77.1.1-10.77.1.9", "10.77.1.9-10.77.1.1", &["invalid-value:43:13"]),
+    (QUORUM, "10.77.1.1-10.77.1.9", "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", &["address-outside-network:43:13"]),
+    (
+        QUORUM,
+        "10.77.1.1-10.77.1.9",
+        "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+        &["address-outside-network:43:13", "too-few-addresses:43:13"],
+    ),
     (QUORUM, "10.77.1.1-10.77.1.9", "10.77.1.1-10.77.1.2", &["too-few-addresses:43:13"]),
     (QUORUM, "topology = \"quorum\"", "topology = \"quorom\"", &["invalid-value:4:12"]),
     (QUORUM, "debian = \"trixie\"", "tar = \"base.tar\"\nsha256 = \"12\"", &["invalid-value:12:10"]),
@@ -457,4 +464,22 @@ fn a_users_directory_is_read_with_its_links() {
         })
         .collect();
     assert_eq!(shown, ["etc/app.conf: 1 bytes", "etc/link -> /nowhere", "srv/empty/"]);
+}
+
+/// Whatever a half-saved or damaged file holds, it is answered and shown, never with a panic.
+#[test]
+fn damaged_files_are_answered_and_shown() {
+    let bytes = QUORUM.as_bytes();
+    for at in 0..bytes.len() {
+        let mut swapped = bytes.to_vec();
+        swapped[at] = [b'"', b'[', b'\n', b'=', 0xff][at % 5];
+        for damaged in [&bytes[..at], &swapped] {
+            if let Err(findings) = parse(&Files::builtin().with(MESH_FILE, damaged)) {
+                assert!(has_errors(&findings), "refused without an error, byte {at}");
+                for finding in &findings {
+                    assert!(crate::finding::human::render(finding, false).contains(finding.code));
+                }
+            }
+        }
+    }
 }
