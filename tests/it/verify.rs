@@ -87,3 +87,80 @@ fn fresh_images_are_clean_alone_together_and_as_declared() {
     let human = run(built(), &["verify", "-C", ".", paths[0].to_str().expect("utf-8")]).exits(0);
     human.says("as declared").says("does not start at boot");
 }
+
+/// What was changed by hand in an image is named by its own code, whatever else follows from it.
+#[test]
+fn a_change_by_hand_is_named() {
+    let (first, second) = (image(0), image(1));
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "another node's server certificate",
+            "members['./etc/etcd/pki/server.crt'][1] = other('./etc/etcd/pki/server.crt')",
+            &["tls-key", "tls-foreign", "tls-names", "ledger-content"],
+        ),
+        (
+            "another node's server certificate and key",
+            "for f in ('server.crt', 'server.key'): members['./etc/etcd/pki/' + f][1] = other('./etc/etcd/pki/' + f)",
+            &["tls-foreign", "tls-names", "ledger-key"],
+        ),
+        (
+            "the authorities swapped",
+            "m = members; a, b = './etc/etcd/pki/peer-ca.crt', './etc/etcd/pki/client-ca.crt'; \
+             m[a][1], m[b][1] = m[b][1], m[a][1]",
+            &["tls-chain"],
+        ),
+        (
+            "a key that others read",
+            "members['./etc/etcd/pki/peer.key'][0].mode = 0o644",
+            &["tls-key-open", "ledger-mode"],
+        ),
+        (
+            "a key that etcd cannot read",
+            "members['./etc/etcd/pki/peer.key'][0].uid = 0",
+            &["tls-key-unreadable", "ledger-owner"],
+        ),
+        ("an ancestor closed", "members['./etc/etcd'][0].mode = 0o700", &["tls-key-unreadable"]),
+        (
+            "a wants link",
+            "link('./etc/systemd/system/multi-user.target.wants/etcd.service', '/usr/lib/systemd/system/etcd.service')",
+            &["unit-starts-at-boot", "ledger-removed"],
+        ),
+        ("no first boot", "members['./etc/machine-id'][1] = b'uninitialized\\n'", &["machine-id", "ledger-content"]),
+        ("a file of an overlay gone", "del members['./etc/mesh/node.toml']", &["ledger-missing"]),
+        ("a file beside an overlay's", "put('./etc/mesh/pki/extra', b'x')", &["ledger-extra"]),
+        ("a path twice", "extra.append(list(members['./etc/hostname']))", &["container-duplicate"]),
+        ("a name that leaves the root", "put('./../outside', b'x')", &["container-escape"]),
+        ("no manifest", "del members['./usr/lib/fitout/image.json']", &["container-manifest"]),
+    ];
+    for (name, script, expected) in cases {
+        let changed = changed(&first, &second, script);
+        let said = verify(&[], &[changed.path()]).exits(1);
+        let codes = codes(&said);
+        for code in *expected {
+            assert!(codes.iter().any(|c| c == code), "{name}: `{code}` is not among {codes:?}");
+        }
+    }
+}
+
+/// The ledger is inside the image: who changes both is found by the declaration, not before.
+#[test]
+fn what_is_consistent_in_itself_is_not_yet_as_declared() {
+    let script = "members['./usr/bin/env'][1] += b'x'; put('./etc/profile.d/mine.sh', b'echo hello')";
+    let changed = changed(&image(0), &image(1), script);
+    let said = verify(&[], &[changed.path()]).exits(0);
+    assert_eq!(codes(&said), Vec::<String>::new(), "{}", said.all());
+    let said = verify(&["-C", "."], &[changed.path()]).exits(1);
+    assert_eq!(codes(&said), ["declared-path", "declared-path"], "{}", said.all());
+    said.says("/usr/bin/env").says("/etc/profile.d/mine.sh");
+}
+
+#[test]
+fn damage_is_a_finding_and_a_missing_file_a_failure() {
+    let truncated = tempfile::NamedTempFile::new().expect("temporary file");
+    let bytes = std::fs::read(image(0)).expect("image");
+    std::fs::write(truncated.path(), &bytes[..bytes.len() / 2]).expect("written");
+    let said = verify(&[], &[truncated.path()]).exits(1);
+    assert!(codes(&said).iter().any(|c| c == "container-truncated"), "{}", said.all());
+    verify(&[], &[Path::new("no-such-image")]).exits(3).says("no-such-image");
+    verify(&[], &[Path::new("mesh.toml")]).exits(3).says("mesh.toml");
+}
