@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use time::OffsetDateTime;
 
 use super::{Exit, Global, Ui, VerbResult, explain, project};
-use crate::finding::{Failure, Finding, Severity, has_errors};
+use crate::finding::{Failure, Finding, Problem, Severity, has_errors};
 use crate::image::progress::Progress;
 use crate::pki::store::Public;
 use crate::verify::{self, Image, declared, units};
@@ -51,14 +51,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         }
     }
     let (mut findings, matrix) = verify::verify(&images, OffsetDateTime::now_utc());
-    let images: Vec<Image> = images.into_iter().map(|(image, _)| image).collect();
     let declared = global.directory.is_some();
     if declared {
-        findings.extend(compare(global, ui, &images)?);
+        let whole = images.iter().filter(|(_, found)| verify::is_whole(found)).map(|(image, _)| image);
+        findings.extend(compare(global, ui, whole)?);
     }
     ui.findings(&findings);
-    for image in &images {
-        summary(ui, image, &findings, declared);
+    for (image, container) in &images {
+        summary(ui, image, verify::is_whole(container), &findings, declared);
     }
     if !images.is_empty() {
         let lines = matrix.summary();
@@ -81,7 +81,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 }
 
 /// Renders each image's node again and compares.
-fn compare(global: &Global, ui: &Ui, images: &[Image]) -> Result<Vec<Finding>, crate::finding::Problem> {
+fn compare<'a>(global: &Global, ui: &Ui, images: impl Iterator<Item = &'a Image>) -> Result<Vec<Finding>, Problem> {
     let cache = project::cache(global)?;
     let project = project::prepare(global, ui, &cache, false)?;
     let store = Public::open(&global.pki_directory())?;
@@ -117,9 +117,18 @@ fn compare(global: &Global, ui: &Ui, images: &[Image]) -> Result<Vec<Finding>, c
 }
 
 /// The proof and the verdict of one image.
-fn summary(ui: &Ui, image: &Image, findings: &[Finding], declared: bool) {
+fn summary(ui: &Ui, image: &Image, whole: bool, findings: &[Finding], declared: bool) {
     let count = |severity| findings.iter().filter(|f| f.severity == severity && verify::concerns(f, image)).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if !whole {
+        ui.object(
+            &serde_json::json!({"type": "verdict", "image": image.name, "claim": "not readable", "errors": errors}),
+        );
+        if !ui.json() {
+            ui.line(format!("{}: not readable to its end, so nothing is proven", image.name));
+        }
+        return;
+    }
     let proof = units::proof(image);
     let claim = match (errors, declared) {
         (0, true) => "as declared",

@@ -216,7 +216,7 @@ pub fn check(seen: &Seen, out: &mut Vec<Finding>) {
 fn rule_of(kind: &DefectKind) -> &'static Rule {
     use DefectKind as D;
     match kind {
-        D::TruncatedMember | D::Truncated | D::NotClosed => &TRUNCATED,
+        D::TruncatedMember | D::Truncated | D::TruncatedStream | D::NotClosed => &TRUNCATED,
         D::Damaged(_) | D::Header => &DAMAGED,
         D::TrailingData | D::LoneZeroBlock => &TRAILING,
         D::Duplicate => &DUPLICATE,

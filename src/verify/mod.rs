@@ -23,29 +23,47 @@ pub fn rules() -> Vec<&'static Rule> {
 
 /// Applies every family that needs nothing but the images; `images` come with the container's findings. Gives the
 /// findings, each about an image or a pair of nodes, and the matrix of who accepts whom.
+///
+/// Of an archive that could not be read to its end nothing more is said: what a rule would miss may be what is lost.
 pub fn verify(images: &[(Image, Vec<Finding>)], now: OffsetDateTime) -> (Vec<Finding>, Matrix) {
     let mut findings = Vec::new();
     for (image, container) in images {
         let mut found = container.clone();
-        ledger::check(image, &mut found);
-        units::check(image, &mut found);
-        etcd::check(image, &mut found);
+        if is_whole(container) {
+            ledger::check(image, &mut found);
+            units::check(image, &mut found);
+            etcd::check(image, &mut found);
+        } else {
+            found.retain(cuts_short);
+        }
         findings.extend(about(&image.name, found));
     }
-    let all: Vec<&Image> = images.iter().map(|(image, _)| image).collect();
-    let matrix = tls::check(&all, now, &mut findings);
+    let whole: Vec<&Image> = images.iter().filter(|(_, found)| is_whole(found)).map(|(image, _)| image).collect();
+    let matrix = tls::check(&whole, now, &mut findings);
     (findings, matrix)
+}
+
+/// True when the archive was read to its end.
+pub fn is_whole(container: &[Finding]) -> bool {
+    !container.iter().any(cuts_short)
+}
+
+fn cuts_short(finding: &Finding) -> bool {
+    [container::TRUNCATED.code, container::DAMAGED.code].contains(&finding.code)
 }
 
 /// Puts an image's name in front of the subjects of findings.
 pub fn about(image: &str, findings: Vec<Finding>) -> Vec<Finding> {
-    let prefix = format!("{image}: ");
     findings
         .into_iter()
         .map(|mut finding| {
-            if !finding.subject.starts_with(&prefix) {
-                finding.subject.insert_str(0, &prefix);
-            }
+            // Some families know the image's name, some only paths.
+            let rest = finding.subject.strip_prefix(image).map(|rest| rest.trim_start_matches([':', ' ']));
+            finding.subject = match rest {
+                Some("") => image.to_owned(),
+                Some(rest) => format!("{image}: {rest}"),
+                None => format!("{image}: {}", finding.subject),
+            };
             finding
         })
         .collect()
@@ -55,7 +73,8 @@ pub fn about(image: &str, findings: Vec<Finding>) -> Vec<Finding> {
 pub fn concerns(finding: &Finding, image: &Image) -> bool {
     let node = image.manifest.as_ref().map(|m| m.node.as_str());
     let mut words = finding.subject.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    finding.subject.starts_with(&format!("{}: ", image.name)) || node.is_some_and(|node| words.any(|w| w == node))
+    let own = finding.subject == image.name || finding.subject.starts_with(&format!("{}: ", image.name));
+    own || node.is_some_and(|node| words.any(|w| w == node))
 }
 
 #[cfg(test)]
@@ -83,8 +102,14 @@ mod tests {
         for (subject, want) in cases {
             assert_eq!(concerns(&RULE.finding(subject, "m"), &image), want, "{subject}");
         }
-        let findings = about("dist/a.tar.gz", vec![RULE.finding("/etc/x", "m")]);
-        assert_eq!(findings[0].subject, "dist/a.tar.gz: /etc/x");
-        assert_eq!(about("dist/a.tar.gz", findings.clone()), findings);
+        let cases = [
+            ("/etc/x", "dist/a.tar.gz: /etc/x"),
+            ("dist/a.tar.gz:/etc/x", "dist/a.tar.gz: /etc/x"),
+            ("dist/a.tar.gz: /etc/x", "dist/a.tar.gz: /etc/x"),
+            ("dist/a.tar.gz", "dist/a.tar.gz"),
+        ];
+        for (subject, want) in cases {
+            assert_eq!(about("dist/a.tar.gz", vec![RULE.finding(subject, "m")])[0].subject, want);
+        }
     }
 }

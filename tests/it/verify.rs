@@ -62,13 +62,14 @@ fn verify(arguments: &[&str], images: &[&Path]) -> Said {
     run(built(), &all)
 }
 
-/// Codes of the findings of severity error and warning.
+/// Codes of the findings of severity error and warning, but for what is true of trixie's etcd in every image.
 fn codes(said: &Said) -> Vec<String> {
     said.stdout
         .lines()
         .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("one JSON object a line"))
         .filter(|o| o["type"] == "finding" && o["severity"] != "notice")
         .map(|o| o["code"].as_str().expect("code").to_owned())
+        .filter(|code| code != "etcd-version-known")
         .collect()
 }
 
@@ -124,6 +125,26 @@ fn a_change_by_hand_is_named() {
             "a wants link",
             "link('./etc/systemd/system/multi-user.target.wants/etcd.service', '/usr/lib/systemd/system/etcd.service')",
             &["unit-starts-at-boot", "ledger-removed"],
+        ),
+        (
+            "one name changed",
+            "edit('./etc/etcd/etcd.yaml', b'name: \"lis1\"', b'name: \"lis2\"')",
+            &["etcd-name", "ledger-content"],
+        ),
+        (
+            "a wrong token",
+            "edit('./etc/etcd/etcd.yaml', b'harbour-g1', b'harbour-g2')",
+            &["etcd-cluster", "etcd-ids", "ledger-content"],
+        ),
+        (
+            "one voter more",
+            "edit('./etc/etcd/etcd.yaml', b'initial-cluster: \"', b'initial-cluster: \"bcn1=https://10.77.0.14:2380,')",
+            &["etcd-cluster", "etcd-ids", "ledger-content"],
+        ),
+        (
+            "a key that etcd ignores without a word",
+            "members['./etc/etcd/etcd.yaml'][1] += b'peer-client-cert-auth: true\\n'",
+            &["etcd-key-unknown"],
         ),
         ("no first boot", "members['./etc/machine-id'][1] = b'uninitialized\\n'", &["machine-id", "ledger-content"]),
         ("a file of an overlay gone", "del members['./etc/mesh/node.toml']", &["ledger-missing"]),

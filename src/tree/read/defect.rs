@@ -135,6 +135,9 @@ pub enum DefectKind {
     /// Bytes other than zero after the end marker.
     #[error("has data after its end marker")]
     TrailingData,
+    /// The compressed stream ends too early.
+    #[error("is truncated: the compressed stream ends too early")]
+    TruncatedStream,
     /// The decompressor found the stream damaged.
     #[error("is damaged: {0}")]
     Damaged(String),

@@ -103,6 +103,8 @@ impl<R: Read> Input<R> {
 fn stop(error: std::io::Error) -> Stop {
     if error.raw_os_error().is_some() {
         Stop::Error(ReadError::Io(error))
+    } else if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        Stop::Defect(DefectKind::TruncatedStream)
     } else {
         Stop::Defect(DefectKind::Damaged(error.to_string()))
     }

@@ -391,6 +391,7 @@ fn about_archive(kind: &DefectKind) -> bool {
             | DefectKind::NotClosed
             | DefectKind::LoneZeroBlock
             | DefectKind::TrailingData
+            | DefectKind::TruncatedStream
             | DefectKind::Damaged(_)
     )
 }
