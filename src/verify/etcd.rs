@@ -122,7 +122,7 @@ fn read(image: &Image, out: &mut Vec<Finding>) -> Option<String> {
         out.push(file::MISSING.finding(CONFIG, message).help("build the image with the overlay `etcd`"));
         None
     };
-    let path = TreePath::parse(CONFIG).and_then(|p| Ok(image.tree.resolve_fully(&p).unwrap_or(p))).unwrap_or_default();
+    let path = TreePath::parse(CONFIG).map(|p| image.tree.resolve_fully(&p).unwrap_or(p)).unwrap_or_default();
     if image.tree.get(&path).is_none() {
         return missing(format!("there is no {CONFIG}"));
     }
