@@ -6,8 +6,6 @@ pub mod finding;
 
 pub mod declaration;
 
-pub mod layout;
-
 pub mod etcd;
 
 pub mod tree;
