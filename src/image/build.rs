@@ -88,6 +88,9 @@ pub fn build(
             Err(problem) => report.failed.push((name, problem)),
         }
     }
+    if report.made.is_empty() {
+        return Ok(report);
+    }
     let mut index = Index::new(&project.mesh.name.value);
     index.images.extend(report.made.iter().cloned());
     let earlier = Index::load(out)?;

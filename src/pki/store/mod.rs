@@ -356,7 +356,7 @@ fn leaf(purpose: Use, certificate_pem: String, certificate: Certificate, key_pem
 fn refused(request: &Request, reason: &Reason) -> Finding {
     rules::ISSUE_REFUSED
         .finding(request.title(), format!("it would be issued: {reason}"))
-        .help("run `fitout pki issue` first")
+        .help("`--locked` issues nothing: run `fitout pki issue` first")
 }
 
 fn unusable(path: &Path, error: &key::KeyError) -> Failure {
