@@ -44,7 +44,8 @@ pub(super) fn prepare(work: &Work, path: &Spanned<PathBuf>, sha256: &Spanned<Str
         copy(&mut plain, unfinished.file()).map_err(|error| match error {
             // A decompressor's own errors have no number of the operating system's.
             Copy::Read(e) if e.raw_os_error().is_none() => {
-                rules::UNSOUND.finding(&name, format!("{name} is damaged: {e}")).at(&path.span).into()
+                let what = if e.kind() == io::ErrorKind::UnexpectedEof { "truncated" } else { "damaged" };
+                rules::UNSOUND.finding(&name, format!("is {what}: {e}")).at(&path.span).into()
             }
             Copy::Read(e) => Problem::from(failed(e)),
             Copy::Write(e) => Failure::io("write", unfinished.path(), &e).into(),
