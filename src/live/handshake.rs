@@ -291,6 +291,11 @@ fn refusal(alert: AlertDescription) -> Option<&'static str> {
         AlertDescription::CertificateUnknown => "`certificate unknown`",
         AlertDescription::UnknownCA => "`unknown certificate authority`",
         AlertDescription::AccessDenied => "`access denied`",
+        // RFC 8446, section 6.2: a signature could not be verified. Ours was made with a key that fits.
+        AlertDescription::DecryptError => "`decrypt error`: it is signed by another authority of the same name",
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;
