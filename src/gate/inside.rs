@@ -1,5 +1,6 @@
 //! Inside the namespaces: unpacks, boots, runs the steps.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -29,12 +30,7 @@ pub fn run(plan: &Plan, reporter: &dyn Reporter) -> Result<bool, Failure> {
     }
     cgroup::enter(&plan.cgroup)?;
     reporter.status("reading the images");
-    let mut images = Vec::new();
-    let mut files = Vec::new();
-    for planned in &plan.images {
-        files.push(unpack::open(planned)?);
-        images.push(scan(&planned.path)?.0);
-    }
+    let (images, files) = read(&plan.images)?;
     fit_together(&images)?;
     cover_run()?;
     let machines = boot(plan, &images, files, reporter)?;
@@ -48,6 +44,16 @@ pub fn run(plan: &Plan, reporter: &dyn Reporter) -> Result<bool, Failure> {
         }
     }
     passed
+}
+
+/// Reads all images at once: what they say of themselves, and the open files to unpack from.
+fn read(planned: &[Planned]) -> Result<(Vec<Image>, Vec<File>), Failure> {
+    std::thread::scope(|scope| {
+        let one = |planned: &Planned| Ok((scan(&planned.path)?.0, unpack::open(planned)?));
+        let threads: Vec<_> = planned.iter().map(|planned| scope.spawn(move || one(planned))).collect();
+        let lost = || Err(Failure::new("reading an image ended by a defect of fitout"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    })
 }
 
 /// systemd-nspawn refuses a `/run` on a disk, and leaves its locks in any other: it gets one of our own. The
@@ -82,12 +88,7 @@ fn fit_together(images: &[Image]) -> Result<(), Failure> {
 }
 
 /// Unpacks all images at once, plugs each machine into the bridge, and powers all on.
-fn boot(
-    plan: &Plan,
-    images: &[Image],
-    files: Vec<std::fs::File>,
-    reporter: &dyn Reporter,
-) -> Result<Vec<Machine>, Failure> {
+fn boot(plan: &Plan, images: &[Image], files: Vec<File>, reporter: &dyn Reporter) -> Result<Vec<Machine>, Failure> {
     reporter.status(&format!("unpacking {} images", images.len()));
     let manifests: Vec<&Manifest> = images.iter().map(manifest).collect::<Result<_, _>>()?;
     let mut taken: Vec<std::net::IpAddr> = manifests.iter().map(|m| m.address).collect();

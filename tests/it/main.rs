@@ -8,8 +8,10 @@
 mod common;
 
 mod bad_input;
+mod check;
 mod docs;
 mod foreign_tars;
+mod gate;
 mod readers;
 mod reproducible;
 mod usage;

@@ -6,7 +6,7 @@ use crate::common::{Said, built, run, tool};
 
 /// Writes a copy of an image with changed members, as a plain tar. `script` sees `members`, a dictionary from
 /// name to `[TarInfo, bytes or None]`, and `other(name)`, the bytes of a member of the second image.
-fn changed(image: &Path, other: &Path, script: &str) -> tempfile::NamedTempFile {
+pub fn changed(image: &Path, other: &Path, script: &str) -> tempfile::NamedTempFile {
     let program = format!(
         r#"
 import io, sys, tarfile

@@ -12,14 +12,12 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
     for image in stage.images {
         let findings = check(image, &Options::default()).map_err(|f| Stop::Broken(format!("{}: {f}", image.name)))?;
         for finding in &findings {
-            let text = format!(
-                "{}: {}[{}] {}: {}",
-                image.name, finding.severity, finding.code, finding.subject, finding.message
-            );
+            let text = format!("{}[{}] {}: {}", finding.severity, finding.code, finding.subject, finding.message);
             match finding.severity {
-                Severity::Error => wrong.push(text),
-                Severity::Warning => notes.push(text),
-                Severity::Notice => {}
+                Severity::Error => wrong.push(format!("{}: {text}", image.name)),
+                // Most are about the registry, and the same for every image.
+                Severity::Warning if !notes.contains(&text) => notes.push(text),
+                Severity::Warning | Severity::Notice => {}
             }
         }
     }

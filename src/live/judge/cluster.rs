@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Declared, answers};
 use crate::etcd::ids::{Id, LONE_DEFAULT_CLUSTER};
+use crate::etcd::versions::{self, Known, Version};
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::observe::Observed;
 
@@ -60,9 +61,10 @@ pub static VERSIONS: Rule = rule(
 pub static BAD_VERSION: Rule = rule(
     "live-version-bad",
     Severity::Error,
-    "a member runs a version of etcd that is known to be bad",
-    "etcd 3.5.0 to 3.5.2 can lose consistency after a crash (etcd's announcement of March 2022, etcd#13766): they must \
-     not hold data. Upgrade the base and rebuild. Tested by the version in each member's status.",
+    "a member runs a version of etcd against which something is known",
+    "An error when its data are in danger: etcd 3.5.0 to 3.5.2 can lose consistency after a crash (etcd#13766), they \
+     must not hold data. Else a warning that names the defects. Upgrade the base and rebuild. Tested by the version in \
+     each member's status against the list that `verify` uses too.",
 );
 /// Alarms.
 pub static ALARM: Rule = rule(
@@ -159,17 +161,26 @@ fn versions(observed: &Observed, out: &mut Vec<Finding>) {
         seen.entry(&answer.version).or_default().push(endpoint);
     }
     for (version, endpoints) in &seen {
-        if matches!(parse(version), Some((3, 5, 0..=2))) {
-            let text = format!("etcd {version} can lose consistency");
-            out.push(BAD_VERSION.finding(endpoints.join(", "), text).help("upgrade the base and rebuild the images"));
+        let Some(parsed) = parse(version) else { continue };
+        let known: Vec<&Known> = versions::known_against(parsed).collect();
+        if known.is_empty() {
+            continue;
         }
+        let harmful = known.iter().any(|k| k.harmful);
+        let text = if harmful { "must not hold data" } else { "has known defects" };
+        let mut finding = BAD_VERSION.finding(endpoints.join(", "), format!("etcd {version} {text}"));
+        if !harmful {
+            finding.severity = Severity::Warning;
+        }
+        finding.notes = known.iter().map(|k| k.what.to_owned()).collect();
+        out.push(finding.help("upgrade the base and rebuild the images"));
     }
     if seen.len() > 1 {
         let mut finding = VERSIONS.finding("the registry", "the members run different versions of etcd");
         for (version, endpoints) in &seen {
             finding = finding.note(format!("{version}: {}", endpoints.join(", ")));
         }
-        let minors: BTreeSet<(u32, u32)> = seen.keys().filter_map(|v| parse(v)).map(|(a, b, _)| (a, b)).collect();
+        let minors: BTreeSet<(u32, u32)> = seen.keys().filter_map(|v| parse(v)).map(|v| (v.major, v.minor)).collect();
         if let (Some((a, b)), Some((c, d))) = (minors.first(), minors.last())
             && (a != c || d - b > 1)
         {
@@ -181,9 +192,8 @@ fn versions(observed: &Observed, out: &mut Vec<Finding>) {
 }
 
 /// `3.5.16` or `3.6.0-rc.1`.
-fn parse(version: &str) -> Option<(u32, u32, u32)> {
-    let mut numbers = version.split(['.', '-', '+']).map(|n| n.parse().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+fn parse(version: &str) -> Option<Version> {
+    Version::parse(version.split(['-', '+']).next()?)
 }
 
 /// etcd prints an alarm of its status as `memberID:<decimal> alarm:<TYPE> `.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::etcd::birth::Birth;
+use crate::finding::Severity;
 use crate::live::handshake::{Kind, Trouble};
 use crate::live::observe::{Answer, Member, Observed, View};
 
@@ -52,7 +53,7 @@ fn healthy() -> Observed {
         answer: Ok(Answer {
             cluster: birth.cluster_id.parse().unwrap(),
             member: id(name),
-            version: "3.5.16".into(),
+            version: "3.6.14".into(),
             leader: Some(id("lis1")),
             learner: false,
             errors: Vec::new(),
@@ -171,13 +172,18 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "an upgrade under way",
-            |_, o| answer(o, 2).version = "3.6.14".into(),
-            &[("live-version-skew", "3.6.14: https://10.77.0.21:2379"), ALREADY],
+            |_, o| answer(o, 2).version = "3.7.0".into(),
+            &[("live-version-skew", "3.7.0: https://10.77.0.21:2379"), ALREADY],
         ),
         case(
             "a version that loses data",
             |_, o| (0..3).for_each(|n| answer(o, n).version = "3.5.2".into()),
-            &[("live-version-bad", "etcd 3.5.2"), ALREADY],
+            &[("live-version-bad", "etcd 3.5.2 must not hold data"), ALREADY],
+        ),
+        case(
+            "a version with defects",
+            |_, o| (0..3).for_each(|n| answer(o, n).version = "3.5.16".into()),
+            &[("live-version-bad", "etcd#19557"), ALREADY],
         ),
         case(
             "quota reached",
@@ -357,14 +363,28 @@ fn every_rule_fires() {
 #[test]
 fn neighbouring_minors_are_a_warning_and_farther_ones_an_error() {
     for (version, severity) in [
-        ("3.6.0", crate::finding::Severity::Warning),
-        ("3.4.45", crate::finding::Severity::Warning),
-        ("3.7.1", crate::finding::Severity::Error),
+        ("3.7.0", Severity::Warning),
+        ("3.5.33", Severity::Warning),
+        ("3.8.1", Severity::Error),
+        ("4.6.0", Severity::Error),
     ] {
         let mut observed = healthy();
         answer(&mut observed, 0).version = version.into();
         let found = judge(&declared("lis1", Part::Voter), &observed);
         let skew = found.iter().find(|f| f.code == cluster::VERSIONS.code).unwrap();
         assert_eq!(skew.severity, severity, "{version}");
+    }
+}
+
+#[test]
+fn only_versions_that_lose_data_are_errors() {
+    for (version, severity) in
+        [("3.5.1", Severity::Error), ("3.5.16", Severity::Warning), ("3.4.23", Severity::Warning)]
+    {
+        let mut observed = healthy();
+        (0..3).for_each(|n| answer(&mut observed, n).version = version.into());
+        let found = judge(&declared("lis1", Part::Voter), &observed);
+        let bad = found.iter().find(|f| f.code == cluster::BAD_VERSION.code).unwrap();
+        assert_eq!(bad.severity, severity, "{version}");
     }
 }
