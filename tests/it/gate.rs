@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::common::{Said, built, built_copy, fitout, run, tool};
+use crate::common::{Said, built, built_copy, fitout, tool};
 
 /// One gate at a time: each compares the host before and after.
 fn alone() -> MutexGuard<'static, ()> {
@@ -37,15 +37,19 @@ fn host() -> Vec<String> {
     lines
 }
 
-/// Processes of a gate or of its machines.
+/// In the environment of every process that these tests' gates start.
+const MARK: (&str, &str) = ("FITOUT_TEST_GATE", concat!("the gate of ", env!("CARGO_MANIFEST_DIR")));
+
+/// Processes of a gate, by their environment, or of its machines, by their control group.
 fn processes() -> String {
-    let words = ["systemd-nspawn", "--stage", "unshare --mount", "/usr/lib/systemd/systemd\0", "/etc/etcd/etcd.yaml"];
+    let mark = format!("{}={}", MARK.0, MARK.1);
     let mut found = String::new();
     for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).into_owned();
-        if words.iter().any(|word| line.contains(word) || line.replace('\0', " ").contains(word)) {
-            found.push_str(&line.replace('\0', " "));
+        // A process may end while it is looked at.
+        let read = |name| std::fs::read(entry.path().join(name)).map(|b| String::from_utf8_lossy(&b).into_owned());
+        let (Ok(environment), Ok(cgroup)) = (read("environ"), read("cgroup")) else { continue };
+        if environment.split('\0').any(|v| v == mark) || cgroup.contains("fitout-gate-") {
+            found.push_str(&read("cmdline").unwrap_or_default().replace('\0', " "));
             found.push('\n');
         }
     }
@@ -69,7 +73,9 @@ fn left_nothing(before: &[String]) {
 }
 
 fn gate(directory: &Path, arguments: &[&str]) -> Said {
-    run(directory, &[&["gate", "--message-format", "json"], arguments].concat())
+    let mut command = fitout(directory);
+    command.args(["gate", "--message-format", "json"]).args(arguments).env(MARK.0, MARK.1);
+    command.output().expect("the program starts").into()
 }
 
 /// The verdict of each step, by name.
@@ -138,7 +144,13 @@ fn interrupted_or_killed_it_leaves_nothing() {
 /// Starts a gate and returns when its machines are up.
 fn start() -> Child {
     let mut command = fitout(built());
-    let mut child = command.arg("gate").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = command
+        .arg("gate")
+        .env(MARK.0, MARK.1)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let first = lines.next().expect("a first step").expect("readable");
     assert!(first.contains("boots-stopped") && first.starts_with("ok"), "{first}");

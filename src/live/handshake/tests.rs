@@ -193,7 +193,7 @@ fn what_the_server_holds_against_us_is_heard() {
     });
     let cases = [
         (leaf(&mesh, Use::Client, "lis1", Begins::TwoYearsAgo), "`certificate expired`"),
-        (leaf(&foreign, Use::Client, "lis1", Begins::Now), "certificate"),
+        (leaf(&foreign, Use::Client, "lis1", Begins::Now), "another authority of the same name"),
         (leaf(&mesh, Use::Server, "lis1", Begins::Now), "certificate"),
     ];
     for (shown, text) in cases {
