@@ -51,6 +51,13 @@ impl Said {
         assert!(self.stdout.contains(text) || self.stderr.contains(text), "`{text}` is not said\n{}", self.all());
         self
     }
+
+    /// Fails when either stream contains the text.
+    #[track_caller]
+    pub fn does_not_say(self, text: &str) -> Said {
+        assert!(!self.stdout.contains(text) && !self.stderr.contains(text), "`{text}` is said\n{}", self.all());
+        self
+    }
 }
 
 impl From<Output> for Said {
