@@ -7,7 +7,6 @@ use time::OffsetDateTime;
 
 use super::{Exit, Global, Ui, VerbResult, project};
 use crate::declaration::Node;
-use crate::finding::Problem;
 use crate::image::build::{self, Options};
 use crate::image::index::IndexEntry;
 use crate::pki::passphrase::Source;
@@ -74,9 +73,6 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     if !report.failed.is_empty() {
         let names: Vec<_> = report.failed.iter().map(|(n, _)| n.as_str()).collect();
         ui.status(format!("{} of {} images could not be made: {}", names.len(), nodes.len(), names.join(", ")));
-    }
-    if exit == Exit::Failure && report.failed.iter().all(|(_, p)| matches!(p, Problem::Findings(_))) {
-        exit = Exit::Usage;
     }
     Ok(exit)
 }
