@@ -24,6 +24,6 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
             return Err(Stop::Broken(format!("{late}\n{}", log.text().trim())));
         }
     }
-    notes.push(format!("{} serve after {}", names(stage.registry()), seconds(start.elapsed())));
+    notes.push(format!("serving after {}: {}", seconds(start.elapsed()), names(stage.registry())));
     Ok(())
 }
