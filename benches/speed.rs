@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use fitout::image::cache::Cache;
 use fitout::image::gzip::End;
-use fitout::image::output::{Access, Atomic};
+use fitout::image::output::{Access, Atomic, Committer};
 use fitout::image::parts::{Content, Part, Prefix, compress, shared};
 use fitout::image::progress::Silent;
 use fitout::image::splice::write_image;
@@ -160,10 +160,12 @@ fn images(
     let profile = part(&overlay("profile", 20), End::Open, links);
     let paths: Vec<PathBuf> = (0..nodes).map(|n| directory.join(format!("node-{n:03}.tar.gz"))).collect();
     let next = AtomicUsize::new(0);
+    let committer = Committer::start().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..threads.get() {
             let mut links = links.clone();
-            let (paths, profile, next) = (&paths, &profile, &next);
+            let (paths, profile, next, committer) = (&paths, &profile, &next, &committer);
+            let mut committed = Vec::new();
             scope.spawn(move || {
                 while let Some((number, path)) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, paths.get(n)?)))
@@ -171,11 +173,13 @@ fn images(
                     let node = part(&overlay(&format!("node-{number}"), 10), End::Final, &mut links);
                     let mut out = Atomic::create(path, Access::Owner).unwrap();
                     write_image(prefix, profile, &node, &mut out).unwrap();
-                    out.commit().unwrap();
+                    committed.push(committer.commit(out));
                 }
+                committed.into_iter().for_each(|file| file.wait().unwrap());
             });
         }
     });
+    committer.finish().unwrap();
     (paths, started.elapsed())
 }
 

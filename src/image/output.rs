@@ -4,10 +4,13 @@
 //! name. A killed run leaves at most temporary files; they have names of their own, a living run holds a lock on its
 //! own, and [`sweep`] removes the rest at the next start.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
@@ -79,13 +82,20 @@ impl Atomic {
     /// # Errors
     /// When it cannot be stored; nothing then has the final name, or what had it before still has.
     pub fn commit(self) -> Result<(), Failure> {
+        let target = self.store()?;
+        sync_directory(directory_of(&target))
+    }
+
+    /// As [`Atomic::commit`], but the new name is not yet forced to the disk.
+    fn store(self) -> Result<PathBuf, Failure> {
         let Atomic { file, target } = self;
         let store = || -> io::Result<()> {
             file.as_file().sync_all()?;
             file.persist(&target).map_err(|e| e.error)?;
-            File::open(directory_of(&target))?.sync_all()
+            Ok(())
         };
-        store().map_err(|e| Self::failure("store", &target, &e))
+        store().map_err(|e| Self::failure("store", &target, &e))?;
+        Ok(target)
     }
 
     /// A failure to write `target`, with help when the disk is full.
@@ -99,6 +109,85 @@ impl Atomic {
             _ => failure,
         }
     }
+}
+
+/// Commits files in the background, in the order in which they come, so that the disk is busy while more are made.
+///
+/// A file that is forced to the disk where it was made keeps its maker waiting, and on ext4 each such wait ends a
+/// transaction of the journal that drags along what others are writing.
+#[derive(Debug)]
+pub struct Committer {
+    queue: Option<SyncSender<(Atomic, SyncSender<Result<(), Failure>>)>>,
+    thread: Option<JoinHandle<BTreeSet<PathBuf>>>,
+}
+
+/// A file that is on its way to its final name.
+#[derive(Debug)]
+pub struct Committed(Receiver<Result<(), Failure>>);
+
+/// How many files wait to be committed before the next one has to; each holds a file descriptor.
+const QUEUE: usize = 8;
+
+impl Committer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When there can be no further thread.
+    pub fn start() -> Result<Committer, Failure> {
+        let (queue, files) = sync_channel::<(Atomic, SyncSender<_>)>(QUEUE);
+        let work = move || {
+            let mut directories = BTreeSet::new();
+            for (file, reply) in files {
+                let stored = file.store().map(|target| {
+                    directories.insert(directory_of(&target).to_owned());
+                });
+                // Who does not wait for it does not want to know.
+                let _ = reply.send(stored);
+            }
+            directories
+        };
+        let thread = std::thread::Builder::new().name("commit".into()).spawn(work);
+        let thread = thread.map_err(|e| Failure::new(format!("cannot start a thread: {e}")))?;
+        Ok(Committer { queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Hands a file over; waits only when many others wait too.
+    pub fn commit(&self, file: Atomic) -> Committed {
+        let (reply, stored) = sync_channel(1);
+        if let Some(queue) = &self.queue {
+            // When the thread is gone, waiting for the file says so.
+            let _ = queue.send((file, reply));
+        }
+        Committed(stored)
+    }
+
+    /// Waits for all, and forces their names to the disk.
+    ///
+    /// # Errors
+    /// When a directory cannot be synced.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.queue = None;
+        let directories = match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(directories)) => directories,
+            _ => return Err(Failure::new("the thread that stores files ended early")),
+        };
+        directories.iter().try_for_each(|d| sync_directory(d))
+    }
+}
+
+impl Committed {
+    /// Waits until the file has its final name.
+    ///
+    /// # Errors
+    /// As [`Atomic::commit`].
+    pub fn wait(self) -> Result<(), Failure> {
+        self.0.recv().unwrap_or_else(|_| Err(Failure::new("the thread that stores files ended early")))
+    }
+}
+
+/// Forces names in a directory to the disk.
+fn sync_directory(directory: &Path) -> Result<(), Failure> {
+    File::open(directory).and_then(|d| d.sync_all()).map_err(|e| Failure::io("sync", directory, &e))
 }
 
 /// Writes a whole small file.
@@ -189,6 +278,31 @@ mod tests {
         assert_eq!(names(directory.path()).len(), 2);
         drop(atomic);
         assert_eq!((names(directory.path()).len(), std::fs::read(&target).unwrap()), (1, b"old".to_vec()));
+    }
+
+    #[test]
+    fn files_are_committed_in_the_background() {
+        let directory = tempfile::tempdir().unwrap();
+        let committer = Committer::start().unwrap();
+        let files: Vec<_> = (0..3 * QUEUE)
+            .map(|n| {
+                let mut file = Atomic::create(&directory.path().join(format!("{n:02}")), Access::Owner).unwrap();
+                write!(file.file(), "{n}").unwrap();
+                committer.commit(file)
+            })
+            .collect();
+        // One whose final name is taken by a directory cannot be stored; the others are.
+        let taken = directory.path().join("taken");
+        std::fs::create_dir_all(taken.join("x")).unwrap();
+        let bad = committer.commit(Atomic::create(&taken, Access::Owner).unwrap());
+        assert!(bad.wait().unwrap_err().message.starts_with("cannot store "));
+        for file in files {
+            file.wait().unwrap();
+        }
+        committer.finish().unwrap();
+        let names = names(directory.path());
+        assert_eq!(names.len(), 3 * QUEUE + 1, "{names:?}");
+        assert_eq!(std::fs::read(directory.path().join("23")).unwrap(), b"23");
     }
 
     #[test]
