@@ -11,7 +11,7 @@ use super::cache::Cache;
 use super::compose;
 use super::gzip::End;
 use super::index::{Index, IndexEntry};
-use super::output::{self, Access, Atomic};
+use super::output::{self, Access, Atomic, Committed, Committer};
 use super::parts::{self, Content, Part, Prefix};
 use super::progress::Progress;
 use super::project::Project;
@@ -60,12 +60,14 @@ pub fn build(
     std::fs::create_dir_all(out).map_err(|e| Failure::io("make", out, &e))?;
     // What an interrupted build left; never a file under its final name.
     output::sweep(out)?;
+    let mut index = Index::begin(out, &project.mesh.name.value)?;
     let base = &project.base;
     let shared = compose::shared(&base.tree, project.plan.touched());
     let content = Content { entries: &shared, store: base.tree.store.as_deref() };
     let (prefix, links) = parts::shared(content, cache, options.jobs, options.progress)?;
 
-    let workshop = Workshop { project, prefix, links, out, profiles: Mutex::default() };
+    let committer = Committer::start()?;
+    let workshop = Workshop { project, prefix, links, out, committer: &committer, profiles: Mutex::default() };
     let step = options.progress.start("making images", Some(nodes.len() as u64));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.jobs.get())
@@ -83,18 +85,21 @@ pub fn build(
     });
     let mut report = Report::default();
     for (name, result) in results {
+        let result = result.and_then(|(entry, committed)| {
+            committed.wait()?;
+            Ok(entry)
+        });
         match result {
             Ok(entry) => report.made.push((name, entry)),
             Err(problem) => report.failed.push((name, problem)),
         }
     }
+    committer.finish()?;
     if report.made.is_empty() {
         return Ok(report);
     }
-    let mut index = Index::new(&project.mesh.name.value);
-    index.images.extend(report.made.iter().cloned());
-    let earlier = Index::load(out)?;
-    index.merge(earlier, &|name| project.mesh.nodes.contains_key(name))?.save(out)?;
+    index.update(report.made.iter().cloned(), &|name| project.mesh.nodes.contains_key(name));
+    index.save(out)?;
     Ok(report)
 }
 
@@ -104,12 +109,14 @@ struct Workshop<'a> {
     prefix: Prefix,
     links: Links,
     out: &'a Path,
+    /// Stores images while the next ones are made.
+    committer: &'a Committer,
     /// Profile parts by what is in them, with the hard link groups up to there.
     profiles: Mutex<HashMap<Digest, Arc<(Part, Links)>>>,
 }
 
 impl Workshop<'_> {
-    fn image(&self, node: &Node, pki: &NodePki) -> Result<IndexEntry, Problem> {
+    fn image(&self, node: &Node, pki: &NodePki) -> Result<(IndexEntry, Committed), Problem> {
         let state = ClusterState::New;
         let fitted = self.project.fit(node, state, pki)?;
         if fitted.without_keys {
@@ -127,15 +134,15 @@ impl Workshop<'_> {
         let file = format!("{}.tar.gz", node.name.value);
         let mut image = Atomic::create(&self.out.join(&file), Access::Owner)?;
         let spliced = splice::write_image(&self.prefix, &profile.0, &part, &mut image)?;
-        image.commit()?;
-        Ok(IndexEntry {
+        let entry = IndexEntry {
             file,
             size: spliced.size,
             sha256: spliced.sha256,
             identity: digest::identity(&composed.tree),
             base: self.project.base.digest,
             parts: spliced.parts,
-        })
+        };
+        Ok((entry, self.committer.commit(image)))
     }
 
     /// The profile part, compressed once per content.

@@ -94,23 +94,28 @@ impl Index {
         serde_json::from_slice(&bytes).map(Some).map_err(|e| unusable(e.to_string()))
     }
 
-    /// Puts new images over those of an earlier index, of which the nodes that are still declared stay.
+    /// The index that a build into a directory goes on from: what it has already, or one without images.
     ///
     /// # Errors
-    /// When the earlier index is another mesh's: two meshes in one directory would overwrite each other's images.
-    pub fn merge(self, earlier: Option<Index>, declared: &dyn Fn(&str) -> bool) -> Result<Index, Failure> {
-        let Some(earlier) = earlier else { return Ok(self) };
-        if earlier.mesh != self.mesh {
-            return Err(Failure::new(format!(
-                "the directory holds images of mesh `{}`, not of `{}`",
-                earlier.mesh, self.mesh
+    /// As [`Index::load`], and when it is another mesh's: two meshes in one directory would overwrite each other's
+    /// images. So ask before any image is made.
+    pub fn begin(directory: &Path, mesh: &str) -> Result<Index, Failure> {
+        match Index::load(directory)? {
+            None => Ok(Index::new(mesh)),
+            Some(earlier) if earlier.mesh == mesh => Ok(Index { images: earlier.images, ..Index::new(mesh) }),
+            Some(earlier) => Err(Failure::new(format!(
+                "{} holds images of mesh `{}`, not of `{mesh}`",
+                directory.display(),
+                earlier.mesh
             ))
-            .help("choose another directory with `--out`"));
+            .help("choose another directory with `--out`")),
         }
-        let mut images = earlier.images;
-        images.retain(|node, _| declared(node));
-        images.extend(self.images);
-        Ok(Index { images, ..self })
+    }
+
+    /// Puts new images over earlier ones, of which those stay whose node is still declared.
+    pub fn update(&mut self, made: impl IntoIterator<Item = (String, IndexEntry)>, declared: &dyn Fn(&str) -> bool) {
+        self.images.retain(|node, _| declared(node));
+        self.images.extend(made);
     }
 
     /// The text of the file: the same for the same images.
@@ -194,20 +199,25 @@ mod tests {
 
     #[test]
     fn building_some_nodes_keeps_the_others_and_forgets_those_no_longer_declared() {
-        let earlier = index("harbour", &["gone", "lis1", "por1"]);
-        let mut new = index("harbour", &["lis1"]);
-        new.images.entry("lis1".into()).and_modify(|e| e.size = 99);
-        let merged = new.merge(Some(earlier), &|node| node != "gone").unwrap();
-        assert_eq!(
-            merged.images.iter().map(|(n, e)| (n.as_str(), e.size)).collect::<Vec<_>>(),
-            [("lis1", 99), ("por1", 23)]
-        );
+        let directory = tempfile::tempdir().unwrap();
+        index("harbour", &["gone", "lis1", "por1"]).save(directory.path()).unwrap();
+        let mut next = Index::begin(directory.path(), "harbour").unwrap();
+        next.update([("lis1".into(), IndexEntry { size: 99, ..entry("lis1.tar.gz") })], &|node| node != "gone");
+        let sizes: Vec<_> = next.images.iter().map(|(node, entry)| (node.as_str(), entry.size)).collect();
+        assert_eq!(sizes, [("lis1", 99), ("por1", 23)]);
+    }
+
+    #[test]
+    fn another_meshs_directory_is_refused_before_anything_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Index::begin(directory.path(), "harbour"), Ok(Index::new("harbour")));
+        index("other", &["a"]).save(directory.path()).unwrap();
+        let failure = Index::begin(directory.path(), "harbour").unwrap_err();
+        assert!(failure.message.ends_with("holds images of mesh `other`, not of `harbour`"), "{failure}");
     }
 
     #[test]
     fn an_index_that_is_no_use_is_refused_with_help() {
-        let foreign = index("harbour", &[]).merge(Some(index("other", &[])), &|_| true).unwrap_err();
-        assert_eq!(foreign.message, "the directory holds images of mesh `other`, not of `harbour`");
         let directory = tempfile::tempdir().unwrap();
         for (text, why) in [
             ("{", "cannot be used: EOF while parsing"),

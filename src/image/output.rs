@@ -117,9 +117,12 @@ impl Atomic {
 /// transaction of the journal that drags along what others are writing.
 #[derive(Debug)]
 pub struct Committer {
-    queue: Option<SyncSender<(Atomic, SyncSender<Result<(), Failure>>)>>,
+    queue: Option<SyncSender<Order>>,
     thread: Option<JoinHandle<BTreeSet<PathBuf>>>,
 }
+
+/// A file to commit, and where to say how it went.
+type Order = (Atomic, SyncSender<Result<(), Failure>>);
 
 /// A file that is on its way to its final name.
 #[derive(Debug)]
@@ -134,7 +137,7 @@ impl Committer {
     /// # Errors
     /// When there can be no further thread.
     pub fn start() -> Result<Committer, Failure> {
-        let (queue, files) = sync_channel::<(Atomic, SyncSender<_>)>(QUEUE);
+        let (queue, files) = sync_channel::<Order>(QUEUE);
         let work = move || {
             let mut directories = BTreeSet::new();
             for (file, reply) in files {
