@@ -79,11 +79,18 @@ impl Ui {
         self.write(&format!("{}\n", text.as_ref()));
     }
 
-    /// Text on stdout as it is.
+    /// Text on stdout as it is. What cannot be written ends the program with exit 3: a report that is cut short must
+    /// not pass for a clean one.
     pub fn write(&self, text: &str) {
         let mut out = std::io::stdout().lock();
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-            std::process::exit(Exit::Clean as i32);
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                std::process::exit(Exit::Clean as i32);
+            }
+            let mut err = std::io::stderr().lock();
+            // With both streams gone the exit status says it.
+            let _ = writeln!(err, "error: cannot write to stdout: {error}");
+            std::process::exit(Exit::Failure as i32);
         }
     }
 
@@ -169,6 +176,6 @@ impl Step for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish();
+        self.0.finish_and_clear();
     }
 }

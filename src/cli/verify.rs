@@ -145,8 +145,9 @@ fn summary(ui: &Ui, image: &Image, whole: bool, findings: &[Finding], declared: 
     }
     let noun = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     ui.line(format!(
-        "{}: {claim}: {}, {} ({} entries, identity {})",
+        "{}: node {}: {claim}: {}, {} ({} entries, identity {})",
         image.name,
+        node.unwrap_or("unknown"),
         noun(errors, "error"),
         noun(warnings, "warning"),
         image.tree.entries.len(),

@@ -98,7 +98,8 @@ impl Files {
                 return Err(Failure::new(format!("the name of {} is not UTF-8", place.display())));
             };
             let child = format!("{path}/{name}");
-            // Below an overlay's root/ a link is content; elsewhere (a profile kept in another checkout) it is followed.
+            // From an overlay's root/ on a link is content (root/ itself may be none: a link to `/etc` would bring in the
+            // build host's); elsewhere (a profile kept in another checkout) it is followed.
             let link_is_content = in_overlay_root(&child);
             let meta = if link_is_content { std::fs::symlink_metadata(&place) } else { std::fs::metadata(&place) }
                 .map_err(|e| Failure::io("read", &place, &e))?;
@@ -209,7 +210,7 @@ pub(super) struct OverlayFiles<'a> {
 
 fn in_overlay_root(path: &str) -> bool {
     let mut elements = path.split('/');
-    elements.next() == Some("overlays") && elements.nth(1) == Some("root") && elements.next().is_some()
+    elements.next() == Some("overlays") && elements.nth(1) == Some("root")
 }
 
 fn display_name(directory: &Path, path: &str) -> String {

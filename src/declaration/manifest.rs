@@ -153,10 +153,24 @@ pub(super) fn overlay(reports: &Reports, name: &str, files: &OverlayFiles<'_>) -
     let mut content = BTreeMap::new();
     let mut manifest = None;
     for (path, file) in &files.files {
-        if let Some(below) = path.strip_prefix("root/") {
+        if path.ends_with("/.tera") {
+            reports.broken(
+                Section::Overlays,
+                OVERLAY_LAYOUT
+                    .finding(file.name.clone(), "a template has the empty name")
+                    .help("put the name of the file in the image in front of `.tera`"),
+            );
+        } else if let Some(below) = path.strip_prefix("root/") {
             content.insert(below.to_owned(), (*file).clone());
         } else if path == MANIFEST_FILE {
             manifest = Some(*file);
+        } else if path == "root" && !matches!(file.content, LibraryContent::Directory) {
+            reports.broken(
+                Section::Overlays,
+                OVERLAY_LAYOUT
+                    .finding(file.name.clone(), "`root` is no directory")
+                    .help("make it a directory that mirrors the target; links are kept below it, and it may be none"),
+            );
         } else if !path.starts_with("README") && path != "root" {
             reports.broken(
                 Section::Overlays,

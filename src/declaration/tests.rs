@@ -197,6 +197,8 @@ const LIBRARY_CASES: &[(&str, &str, &[&str])] = &[
     ("profiles/spare.toml", "description = ", &["toml-syntax:profiles/spare.toml:1:15"]),
     ("overlays/app/overlay.toml", "description = 'app'", &["unused:overlays/app/overlay.toml:1:1"]),
     ("overlays/app/root/etc/app.conf", "", &["overlay-layout"]),
+    ("overlays/etcd/root", "", &["overlay-layout"]),
+    ("overlays/mesh/root/etc/.tera", "", &["overlay-layout"]),
     (
         "overlays/mesh/overlay.toml",
         "description = 'm'\n[path.'/etc/x']\nmode = 644",

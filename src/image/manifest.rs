@@ -6,8 +6,7 @@ use crate::declaration::{Part, Target, Topology};
 use crate::etcd::birth::{Birth, ClusterState};
 use crate::overlay::ledger::Ledger;
 
-/// Where the manifest is in every image, relative to the root.
-pub const MANIFEST_PATH: &str = "usr/lib/fitout/image.json";
+pub use crate::overlay::ledger::MANIFEST_PATH;
 
 /// Version of this format.
 pub const SCHEMA: u32 = 1;

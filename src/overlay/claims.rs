@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ledger::MANIFEST_PATH;
 use super::policy;
 use super::render::{SUFFIX, Templates};
 use super::rules::{BELOW_NO_DIRECTORY, CONFLICT, PATH, PATH_RULE_UNUSED};
@@ -117,6 +118,14 @@ fn add(
             PATH.finding(path.display(), "is hidden or emptied when the image boots")
                 .at(&claim.span)
                 .help("use tmpfiles.d(5) to make it at boot"),
+        );
+        return;
+    }
+    if path.as_bytes() == MANIFEST_PATH.as_bytes() {
+        found.push(
+            PATH.finding(path.display(), "is where fitout itself says what is in the image")
+                .at(&claim.span)
+                .help("choose another path"),
         );
         return;
     }

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::{Digest, TreePath};
 
+/// Where the embedded manifest is in every image, relative to the root. No overlay may put it.
+pub const MANIFEST_PATH: &str = "usr/lib/fitout/image.json";
+
 /// Which part of the image a path goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -141,6 +141,16 @@ impl Step<'_> {
                 Origin { overlay: format!("profile {}", *self.profile.name), file: state.span.file_line(), by };
             wishes.insert(unit.clone(), (state.value, origin, Some(state.span.clone())));
         }
+        for unit in policy::STOPPED_ALWAYS {
+            if let Some((UnitState::Enabled, _, Some(span))) = wishes.get(unit) {
+                self.found.push(
+                    UNIT_STATES
+                        .finding(unit, "is to be enabled, and the registry is stopped in every image")
+                        .at(span)
+                        .help("start it on the node: `systemctl enable --now mesh-registry.target`"),
+                );
+            }
+        }
         wishes
     }
 }

@@ -151,6 +151,18 @@ fn each_error_is_found_with_its_place() {
                @ overlays/own/overlay.toml:3"],
         ),
         case(
+            "[unit.\"etcd.service\"]\nstate = \"enabled\"\n",
+            &[],
+            &["overlay-unit-states etcd.service: is to be enabled, and the registry is stopped in every image \
+               @ overlays/own/overlay.toml:3"],
+        ),
+        case(
+            "",
+            &[("overlays/own/root/usr/lib/fitout/image.json", "{}")],
+            &["overlay-path /usr/lib/fitout/image.json: is where fitout itself says what is in the image \
+               @ overlays/own/root/usr/lib/fitout/image.json:1"],
+        ),
+        case(
             "[unit.\"app.service\"]\nstate = \"enabled\"\n",
             &[],
             &[

@@ -166,6 +166,11 @@ impl Files {
         if !certificate.is_ca {
             return Err(damaged("the first certificate is no authority".into()));
         }
+        // Two authorities that change places would sign everything anew, and nothing in the field would trust it.
+        let title = certificate.common_name.as_deref().unwrap_or("");
+        if !title.ends_with(&format!(" {name} authority")) {
+            return Err(damaged(format!("it is the certificate of `{title}`, not of the {name} authority")));
+        }
         Ok((String::from_utf8_lossy(&pem).into_owned(), certificate))
     }
 

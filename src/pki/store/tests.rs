@@ -439,6 +439,16 @@ fn every_rule_fires() {
             std::fs::copy(path.join("nodes/lis1/peer.crt"), path.join("authority/peer.crt")).unwrap();
             open(path).map(|_| ())
         }),
+        // The authorities change places, with their keys.
+        ("store-damaged", &|path| {
+            for kind in ["crt", "key"] {
+                let at = |name: &str| path.join("authority").join(format!("{name}.{kind}"));
+                std::fs::rename(at("peer"), at("x")).unwrap();
+                std::fs::rename(at("client"), at("peer")).unwrap();
+                std::fs::rename(at("x"), at("client")).unwrap();
+            }
+            open(path).map(|_| ())
+        }),
         ("store-damaged", &|path| {
             remove(path, "nodes/lis1/peer.key");
             lis1(path, NOW, Issue::Allowed)
