@@ -72,9 +72,9 @@ pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
         },
     };
     walk.start();
-    for trigger in triggers(set) {
-        walk.trigger(trigger);
-    }
+    walk.uphold();
+    let triggers = triggers(set).into_iter();
+    walk.later.extend(triggers.map(|Trigger { edge, needs }| (None, edge, needs)));
     walk.run();
     // Later triggers may need what only earlier ones reach, so the rings are walked until nothing is new.
     walk.beyond();
@@ -123,12 +123,14 @@ impl Walk<'_> {
         self.queue.push_back((None, Edge { kind: EdgeKind::Default, to, place }));
     }
 
-    fn trigger(&mut self, trigger: Trigger) {
-        // A generator's units are there at boot.
-        if trigger.edge.kind.strength() == Strength::Starts {
-            self.queue.push_back((None, trigger.edge));
-        } else {
-            self.later.push((None, trigger.edge, trigger.needs));
+    /// What is active from the start pulls nothing in, since nothing starts it, but holds up what it upholds.
+    fn uphold(&mut self) {
+        for unit in self.set.active_from_the_start() {
+            let all = edges(self.set, &unit, &mut self.boot.unresolved);
+            for edge in all.into_iter().filter(|edge| edge.kind == EdgeKind::Upholds) {
+                *self.boot.looked_at.entry(edge.kind).or_default() += 1;
+                self.queue.push_back((Some(unit.id.clone()), edge));
+            }
         }
     }
 

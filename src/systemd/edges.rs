@@ -303,6 +303,16 @@ fn generated(set: &UnitSet, unit: &Unit, all: &mut Vec<Edge>) {
             );
         }
     }
+    for made in &set.fstab {
+        if made.pulled_by.iter().any(|by| is(by)) {
+            add(EdgeKind::Generator, made.unit.as_str(), made.place.clone());
+        }
+        if made.unit == unit.id {
+            made.pulls
+                .iter()
+                .for_each(|(to, option)| add(EdgeKind::Generator, to, format!("{}: {option}", made.place)));
+        }
+    }
     for link in super::sysv::start_links(set.tree) {
         if is(link.target) && set.sysv.contains_key(&link.unit) {
             add(EdgeKind::SysV, link.unit.as_str(), link.path.display());

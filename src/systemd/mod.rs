@@ -4,6 +4,7 @@
 pub mod boot;
 pub mod commands;
 pub mod edges;
+pub mod fstab;
 pub mod glob;
 pub mod install;
 pub mod name;

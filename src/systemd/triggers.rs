@@ -1,4 +1,4 @@
-//! What starts units from outside the graph of units: D-Bus names, udev rules and devices, fstab options, log-ins,
+//! What starts units from outside the graph of units: D-Bus names, udev rules and devices, log-ins,
 //! signals, cron tables and hooks.
 
 use super::commands;
@@ -63,7 +63,6 @@ pub fn triggers(set: &UnitSet) -> Vec<Trigger> {
     bus(set.tree, &mut all);
     udev(set.tree, &mut all);
     devices(set, &mut all);
-    fstab(set.tree, &mut all);
     for name in ["user@1000.service", "user-runtime-dir@1000.service", "user-1000.slice", "autovt@tty2.service"] {
         add(&mut all, LOGIN, EdgeKind::Login, name, "systemd-logind".to_owned());
     }
@@ -191,25 +190,6 @@ fn devices(set: &UnitSet, all: &mut Vec<Trigger>) {
     }
 }
 
-/// `x-systemd.requires=` of mounts that are mounted at boot (systemd.mount(5), FSTAB).
-fn fstab(tree: &Tree, all: &mut Vec<Trigger>) {
-    let at = path("etc/fstab");
-    let Some(text) = text(tree, &at) else { return };
-    for (index, line) in text.lines().enumerate() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(first), Some(options)) = (fields.first(), fields.get(3)) else { continue };
-        if first.starts_with('#') {
-            continue;
-        }
-        for option in options.split(',') {
-            let unit = ["x-systemd.requires=", "x-systemd.wants="].iter().find_map(|key| option.strip_prefix(key));
-            if let Some(unit) = unit {
-                add(all, &[], EdgeKind::Generator, unit, format!("{at}:{}: {option}", index + 1));
-            }
-        }
-    }
-}
-
 fn hooks(tree: &Tree, all: &mut Vec<Trigger>) {
     for (place, needs) in HOOKS {
         let place = path(place);
@@ -246,7 +226,6 @@ mod tests {
                  ENV{SYSTEMD_WANTS}==\"no.service\", RUN+=\"/bin/systemctl start r\"\n",
             ),
             ("/etc/systemd/system/dev-sda.device.wants/d.service", "-> ../d.service"),
-            ("/etc/fstab", "# c\n/dev/x /x ext4 defaults,x-systemd.requires=f.service 0 0\n"),
             ("/etc/cron.d/c", "* * * * * root systemctl restart c\n"),
         ]);
         let set = UnitSet::new(&tree);
@@ -265,7 +244,6 @@ mod tests {
                 "Device c@device.service /etc/udev/rules.d/1.rules:2: SYSTEMD_WANTS c@.service",
                 "Command r.service /etc/udev/rules.d/1.rules:4: ENV{SYSTEMD_WANTS}==\"no.service\", RUN+=\"/bin/systemctl start r\"",
                 "Device dev-sda.device a device appears",
-                "Generator f.service /etc/fstab:2: x-systemd.requires=f.service",
                 "Command c.service /etc/cron.d/c:1: * * * * * root systemctl restart c",
             ]
         );

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::fstab::{self, FstabUnit};
 use super::name::UnitName;
 use super::search::{self, follow, is_null_or_empty, link_target};
 use super::sysv::{self, Script};
@@ -35,6 +36,8 @@ pub struct UnitSet<'a> {
     names: BTreeMap<UnitName, Vec<UnitName>>,
     /// SysV scripts without a native unit, by the unit that the generator makes of them.
     pub sysv: BTreeMap<UnitName, Script>,
+    /// Units that `/etc/fstab` makes.
+    pub fstab: Vec<FstabUnit>,
 }
 
 /// Whether a unit can be started.
@@ -93,8 +96,14 @@ impl<'a> UnitSet<'a> {
     /// Reads the unit directories of a tree.
     pub fn new(tree: &'a Tree) -> UnitSet<'a> {
         let directories = search::existing(tree, &search::UNIT_DIRECTORIES);
-        let mut set =
-            UnitSet { tree, directories, ids: BTreeMap::new(), names: BTreeMap::new(), sysv: BTreeMap::new() };
+        let mut set = UnitSet {
+            tree,
+            directories,
+            ids: BTreeMap::new(),
+            names: BTreeMap::new(),
+            sysv: BTreeMap::new(),
+            fstab: fstab::units(tree),
+        };
         for directory in set.directories.clone() {
             for (path, entry) in tree.children(&directory) {
                 let Some(name) = std::str::from_utf8(path.file_name()).ok().and_then(UnitName::parse) else { continue };
@@ -216,24 +225,46 @@ impl<'a> UnitSet<'a> {
             (None, Some(script)) => Load::SysV(script.path.clone()),
             // Slices and devices need no file; scopes and swaps are not ours to find.
             (None, None) if matches!(unit.id.kind(), "slice" | "device") => Load::Loaded,
+            (None, None) if self.fstab.iter().any(|f| f.unit == unit.id) => Load::Loaded,
             _ => Load::NotFound,
         };
         if matches!(unit.load, Load::Loaded | Load::SysV(_)) {
-            for path in self.beside(&unit, ".d", ".conf") {
-                if !is_null_or_empty(self.tree, &path) {
-                    self.read(&path, &mut unit);
-                }
+            self.read_beside(&mut unit);
+        }
+        unit
+    }
+
+    /// Units that are active before anything is started, though they have no file and nothing pulls them in: PID 1's own
+    /// scope and the mounts that it finds (`perpetual` units, `/proc/self/mountinfo`). Of mounts, those that something
+    /// in the unit directories is about. Their drop-ins and links are read.
+    pub fn active_from_the_start(&self) -> Vec<Unit> {
+        let mut names: BTreeSet<UnitName> = ["init.scope", "-.mount"].into_iter().filter_map(UnitName::parse).collect();
+        for (path, _) in self.directories.iter().flat_map(|directory| self.tree.children(directory)) {
+            let name = std::str::from_utf8(path.file_name()).unwrap_or_default();
+            let stem = [".d", ".upholds"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            names.extend(stem.and_then(UnitName::parse).filter(|name| matches!(name.kind(), "mount" | "scope")));
+        }
+        let mut units: Vec<Unit> = names.iter().map(|name| self.load(name)).collect();
+        units.retain(|unit| unit.load == Load::NotFound);
+        units.iter_mut().for_each(|unit| self.read_beside(unit));
+        units
+    }
+
+    /// Reads the drop-ins and links of a unit.
+    fn read_beside(&self, unit: &mut Unit) {
+        for path in self.beside(unit, ".d", ".conf") {
+            if !is_null_or_empty(self.tree, &path) {
+                self.read(&path, unit);
             }
-            for (key, suffix) in [("Wants", ".wants"), ("Requires", ".requires"), ("Upholds", ".upholds")] {
-                for path in self.beside(&unit, suffix, "") {
-                    let is_link = self.tree.get(&path).is_some_and(|e| matches!(e.kind, Kind::Symlink(_)));
-                    if let (true, false, Some(to)) = (is_link, is_null_or_empty(self.tree, &path), unit_at(&path)) {
-                        unit.links.push(DependencyLink { key, path, to });
-                    }
+        }
+        for (key, suffix) in [("Wants", ".wants"), ("Requires", ".requires"), ("Upholds", ".upholds")] {
+            for path in self.beside(unit, suffix, "") {
+                let is_link = self.tree.get(&path).is_some_and(|e| matches!(e.kind, Kind::Symlink(_)));
+                if let (true, false, Some(to)) = (is_link, is_null_or_empty(self.tree, &path), unit_at(&path)) {
+                    unit.links.push(DependencyLink { key, path, to });
                 }
             }
         }
-        unit
     }
 
     /// Files of the directories `NAME<suffix>` that apply to a unit.

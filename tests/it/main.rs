@@ -8,6 +8,7 @@
 mod common;
 
 mod bad_input;
+mod boot_truth;
 mod check;
 mod docs;
 mod foreign_tars;

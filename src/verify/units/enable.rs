@@ -156,7 +156,10 @@ pub fn links_left(facts: &Facts, subject: &Subject) -> Vec<TreePath> {
     let mut found = Vec::new();
     // Links that something starting follows are the other claim's.
     let starting = facts.boot.units.values().filter(|unit| !facts.is_subject(&unit.id));
-    let followed: BTreeSet<&TreePath> = starting.flat_map(|unit| unit.links.iter().map(|link| &link.path)).collect();
+    let mut followed: BTreeSet<&TreePath> =
+        starting.flat_map(|unit| unit.links.iter().map(|link| &link.path)).collect();
+    let active = facts.set.active_from_the_start();
+    followed.extend(active.iter().flat_map(|unit| &unit.links).filter(|l| l.key == "Upholds").map(|link| &link.path));
     for directory in &facts.set.directories {
         for (pulling, _) in tree.children(directory) {
             let name = String::from_utf8_lossy(pulling.file_name()).into_owned();

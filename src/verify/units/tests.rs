@@ -230,6 +230,18 @@ const TABLE: &[(&str, Mutation, &[&str])] = &[
         STARTS,
     ),
     (
+        "x-systemd.requires= of a mount that is not mounted at boot",
+        &[("/etc/fstab", "/dev/x /x ext4 noauto,x-systemd.requires=etcd.service 0 0\n")],
+        NOTHING,
+    ),
+    (
+        "a drop-in of a mount that /etc/fstab makes",
+        &[("/etc/fstab", "/dev/x /x ext4\n"), ("E/x.mount.d/x.conf", "[Unit]\nWants=etcd.service\n")],
+        STARTS,
+    ),
+    ("upheld by PID 1's own scope", &[("E/init.scope.upholds/etcd.service", ETCD)], STARTS),
+    ("upheld by a mount that is there", &[("E/run.mount.d/x.conf", "[Unit]\nUpholds=etcd.service\n")], STARTS),
+    (
         "a mount that is wanted",
         &[
             ("L/x.mount", "[Unit]\nWants=etcd.service\n[Mount]\nWhat=/x\nWhere=/x\n"),
@@ -345,6 +357,8 @@ const TABLE: &[(&str, Mutation, &[&str])] = &[
         &[("E/a-b.service", "-> /dev/null"), ("E/a-b.service.d/x.conf", "[Unit]\nWants=etcd.service\n")],
         NOTHING,
     ),
+    ("Wants= of PID 1's own scope", &[("E/init.scope.d/x.conf", "[Unit]\nWants=etcd.service\n")], NOTHING),
+    ("Wants= of a mount without a file", &[("E/-.mount.d/x.conf", "[Unit]\nWants=etcd.service\n")], NOTHING),
     ("Wants= of an unreached unit", &[("E/unreached.target.d/x.conf", "[Unit]\nWants=etcd.service\n")], NOTHING),
     ("a timer that nothing starts", &[("E/etcd.timer", "[Timer]\nOnBootSec=1\n")], NOTHING),
     ("a wants entry that is no link", &[("E/multi-user.target.wants/etcd.service", "[Unit]\n")], NOTHING),
