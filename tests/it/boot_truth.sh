@@ -2,7 +2,7 @@
 # Changes an image case by case, asks the program what it says of it, boots it, and looks whether etcd was started.
 # Both see the very same tree. Prints one JSON object a case.
 #
-# usage, in a mount namespace of its own: boot_truth.sh outside FITOUT IMAGE [NAME MUTATION AWAIT AFTER]...
+# usage: boot_truth.sh run FITOUT IMAGE [NAME MUTATION AWAIT AFTER]...
 #   MUTATION  shell text, run in the root of the case's tree
 #   AWAIT     `start` or `nothing`: how long to look
 #   AFTER     shell text that is run inside when the boot has ended without a start; may be empty
@@ -11,6 +11,10 @@
 set -euo pipefail
 
 # --- outside: the control group, and the namespaces -----------------------------------------------------------------
+
+run() {
+    exec unshare --mount bash "$0" outside "$@"
+}
 
 # A dead process leaves its group a moment after it was waited for.
 remove_group() {
@@ -25,7 +29,8 @@ remove_group() {
 }
 
 outside() {
-    mount -t cgroup2 cgroup2 /sys/fs/cgroup
+    # Hybrid and legacy hosts get the same view so as modern ones, where a second mount would be refused.
+    [ -e /sys/fs/cgroup/cgroup.controllers ] || mount -t cgroup2 cgroup2 /sys/fs/cgroup
     local parent group old
     parent=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
     parent=${parent%/}
