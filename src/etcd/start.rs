@@ -118,10 +118,7 @@ fn urls(config: &Config, all: &mut Vec<Refusal>) {
             }
         }
     }
-    if !config.urls("listen-client-urls").is_empty() && config.urls("advertise-client-urls").is_empty() {
-        let line = config.line(None, "listen-client-urls");
-        say(all, line, About::Url, "`listen-client-urls` is set, so `advertise-client-urls` is required".to_owned());
-    }
+    // A missing `advertise-client-urls` is refused of flags only: of a file etcd takes its default.
     let clients = config.urls("listen-client-urls");
     for url in config.urls("listen-client-http-urls").iter().filter(|url| clients.contains(url)) {
         let line = config.line(None, "listen-client-http-urls");
@@ -303,11 +300,6 @@ peer-transport-security:
                 "listen-peer-urls: https://10.0.0.1:2380",
                 "listen-peer-urls: [https://10.0.0.1:2380]",
                 "3: `listen-peer-urls` must be URLs in one text, separated by commas",
-            ),
-            (
-                "advertise-client-urls: https://10.0.0.1:2379\n",
-                "",
-                "4: `listen-client-urls` is set, so `advertise-client-urls` is required",
             ),
             ("name: n1", "name: n3", "8: `initial-cluster` has no member with this node's `name: n3`"),
             (

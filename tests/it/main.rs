@@ -11,6 +11,7 @@ mod bad_input;
 mod boot_truth;
 mod check;
 mod docs;
+mod etcd_truth;
 mod foreign_tars;
 mod gate;
 mod readers;
