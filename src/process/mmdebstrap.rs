@@ -60,9 +60,9 @@ mod tests {
         let cases = [
             (request(), "mmdebstrap --variant=minbase --format=tar --include=dbus,etcd-server -- trixie out.tar"),
             (
-                DebianRequest { mirror: Some("http://mirror.example/debian".into()), ..request() },
+                DebianRequest { mirror: Some("http://mirror.example/archive".into()), ..request() },
                 "mmdebstrap --variant=minbase --format=tar --include=dbus,etcd-server -- trixie out.tar \
-                 http://mirror.example/debian",
+                 http://mirror.example/archive",
             ),
             (
                 DebianRequest { packages: vec![], ..request() },

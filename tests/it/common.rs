@@ -109,16 +109,20 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 /// `examples/three-site`, with authorities, built once for all tests. Do not change it: copy what you change.
+///
+/// It stays below `target/` until the next run: a static is never dropped, so a temporary directory would be left.
 pub fn built() -> &'static Path {
-    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
-    BUILT
-        .get_or_init(|| {
-            let mesh = example("three-site");
-            run(mesh.path(), &["pki", "init"]).exits(0);
-            run(mesh.path(), &["build"]).exits(0);
-            mesh
-        })
-        .path()
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mesh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("built");
+        if mesh.exists() {
+            std::fs::remove_dir_all(&mesh).expect("the mesh of an earlier run is removed");
+        }
+        copy(&project().join("examples/three-site"), &mesh);
+        run(&mesh, &["pki", "init"]).exits(0);
+        run(&mesh, &["build"]).exits(0);
+        mesh
+    })
 }
 
 /// A private copy of [`built`], images included.

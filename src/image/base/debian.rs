@@ -81,7 +81,7 @@ mod tests {
         let others = [
             DebianRequest { suite: "sid".into(), ..request.clone() },
             DebianRequest { packages: vec!["dbus".into()], ..request.clone() },
-            DebianRequest { mirror: Some("http://mirror.example/debian".into()), ..request.clone() },
+            DebianRequest { mirror: Some("http://mirror.example/archive".into()), ..request.clone() },
             DebianRequest { source_date_epoch: Some(0), ..request.clone() },
         ];
         for other in others {
