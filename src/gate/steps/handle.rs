@@ -23,7 +23,7 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
     lone.wait_for(&["is-active", "multi-user.target"], &["active"], BOOT)?;
     notes.push(format!("{}: down and up to multi-user.target in {}", lone.node, seconds(boot.elapsed())));
     lone.wait_for(&["is-active", "etcd.service"], &["activating"], AT_ONCE)?;
-    notes.push(format!("{}: etcd is enabled, waits for the others, and holds nothing up", lone.node));
+    notes.push(format!("{}: the handle is enabled, etcd waits for the others and holds nothing up", lone.node));
     Ok(())
 }
 
