@@ -7,24 +7,23 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::common::{Said, cache, example, run, tool};
+use crate::common::{Said, cache, kept_example, run, tool};
 
 const NODES: [(&str, &str); 3] = [("lis1", "127.77.0.11"), ("mad1", "127.77.0.13"), ("por1", "127.77.0.12")];
 
 /// `examples/three-site` on loopback addresses, built once.
 fn mesh() -> &'static Path {
-    static MESH: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static MESH: OnceLock<PathBuf> = OnceLock::new();
     MESH.get_or_init(|| {
-        let mesh = example("three-site");
-        let file = mesh.path().join("mesh.toml");
+        let mesh = kept_example("three-site", "loopback");
+        let file = mesh.join("mesh.toml");
         let text = std::fs::read_to_string(&file).expect("mesh.toml");
         let text = text.replace("10.77.0.0/24", "127.0.0.0/8").replace("10.77.0.", "127.77.0.");
         std::fs::write(&file, text).expect("written");
-        run(mesh.path(), &["pki", "init"]).exits(0);
-        run(mesh.path(), &["build"]).exits(0);
+        run(&mesh, &["pki", "init"]).exits(0);
+        run(&mesh, &["build"]).exits(0);
         mesh
     })
-    .path()
 }
 
 fn image(node: &str) -> PathBuf {

@@ -108,17 +108,22 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// A fresh copy of `examples/NAME` for all tests of a run, below `target/` until the next one: what a static holds is
+/// never dropped, so a temporary directory would be left.
+pub fn kept_example(name: &str, directory: &str) -> PathBuf {
+    let mesh = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory);
+    if mesh.exists() {
+        std::fs::remove_dir_all(&mesh).expect("the mesh of an earlier run is removed");
+    }
+    copy(&project().join("examples").join(name), &mesh);
+    mesh
+}
+
 /// `examples/three-site`, with authorities, built once for all tests. Do not change it: copy what you change.
-///
-/// It stays below `target/` until the next run: a static is never dropped, so a temporary directory would be left.
 pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let mesh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("built");
-        if mesh.exists() {
-            std::fs::remove_dir_all(&mesh).expect("the mesh of an earlier run is removed");
-        }
-        copy(&project().join("examples/three-site"), &mesh);
+        let mesh = kept_example("three-site", "built");
         run(&mesh, &["pki", "init"]).exits(0);
         run(&mesh, &["build"]).exits(0);
         mesh
