@@ -38,7 +38,9 @@ test: packages-test ## Everything: format, lints, guards, all tests
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	scripts/guards
-	cargo test --locked --no-fail-fast
+	cargo test --locked --no-fail-fast --lib --bins
+	@# One at a time: they boot machines and run registries with deadlines, and each may use every processor.
+	cargo test --locked --no-fail-fast --test it -- --test-threads 1
 
 .PHONY: golden
 golden: ## Update the golden files of the shipped overlays
