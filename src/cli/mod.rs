@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod check;
+pub mod diff;
 pub mod explain;
 pub mod gate;
 pub mod init;
@@ -88,6 +89,8 @@ pub enum Verb {
     Gate(gate::Args),
     /// Show what put a path into a node's image
     Why(why::Args),
+    /// Show what differs between two images, or an image and the declaration
+    Diff(diff::Args),
     /// Explain a finding's code
     Explain(explain::Args),
     /// Make the certificate store, issue certificates, show how they stand
@@ -119,6 +122,7 @@ pub fn main() -> i32 {
         Verb::Check(args) => check::run(args, global, &ui),
         Verb::Gate(args) => gate::run(args, global, &ui),
         Verb::Why(args) => why::run(args, global, &ui),
+        Verb::Diff(args) => diff::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
         Verb::Pki(args) => pki::run(args, global, &ui),
     };

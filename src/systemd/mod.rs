@@ -4,6 +4,7 @@
 pub mod boot;
 pub mod commands;
 pub mod edges;
+pub mod enabled;
 pub mod fstab;
 pub mod glob;
 pub mod install;

@@ -4,6 +4,7 @@
 //! Reading a tar ([`read`]), resolving paths inside the root ([`Tree::resolve`]), the canonical digest
 //! ([`digest`]) and the one tar writer ([`write`]) live here. No root, no mount, no umask.
 
+pub mod compare;
 pub mod digest;
 pub mod entry;
 mod header;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::finding::{Finding, Rule, Severity};
 use crate::image::manifest::{MANIFEST_PATH, Manifest};
 use crate::overlay::ledger::Ledger;
+use crate::tree::compare::{Change, changes};
 use crate::tree::{Entry, Kind, Tree, TreePath};
 
 use super::Image;
@@ -51,6 +52,17 @@ pub static PATH_DIFFERS: Rule = Rule {
         and content. This one differs, is missing, or is too much. If no overlay has put it there (`fitout why NODE \
         PATH`), the image was changed after it was built, or the base is another one.",
 };
+
+/// The image's mesh or node is not declared in a directory.
+pub fn other_mesh(image: &Image, manifest: &Manifest, directory: &std::path::Path) -> Finding {
+    let message = format!(
+        "it is node `{}` of mesh `{}`, which {} does not declare",
+        manifest.node,
+        manifest.mesh,
+        directory.join("mesh.toml").display()
+    );
+    OTHER_MESH.finding(&image.name, message).help("name the directory of its own mesh with `-C`")
+}
 
 /// Compares an image with what the declaration makes of its node.
 pub fn check(image: &Image, manifest: &Manifest, expected: &Manifest, tree: &Tree, out: &mut Vec<Finding>) {
@@ -136,34 +148,29 @@ fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> BTreeMap<
 }
 
 fn entry_differences(is: &Entry, want: &Entry, skip_content: bool) -> Vec<String> {
-    let mut lines = Vec::new();
-    if is.kind_name() != want.kind_name() {
+    let all = changes(is, want);
+    if all.contains(&Change::Kind) {
         return vec![format!("is a {}, declared is a {}", is.kind_name(), want.kind_name())];
     }
-    match (&is.kind, &want.kind) {
-        (Kind::File(a), Kind::File(b)) if a.sha256 != b.sha256 && !skip_content => {
-            lines.push(format!("content {} instead of {}", &a.sha256.hex()[..16], &b.sha256.hex()[..16]));
+    let kept = all.iter().filter(|change| !(skip_content && **change == Change::Content));
+    kept.map(|change| in_words(*change, is, want)).collect()
+}
+
+fn in_words(change: Change, is: &Entry, want: &Entry) -> String {
+    match (change, &is.kind, &want.kind) {
+        (Change::Content, Kind::File(a), Kind::File(b)) => {
+            format!("content {} instead of {}", &a.sha256.hex()[..16], &b.sha256.hex()[..16])
         }
-        (Kind::File(_), Kind::File(_)) => {}
-        (Kind::Symlink(a), Kind::Symlink(b)) if a != b => {
-            lines.push(format!("leads to {} instead of {}", String::from_utf8_lossy(a), String::from_utf8_lossy(b)))
+        (Change::Target, Kind::Symlink(a), Kind::Symlink(b)) => {
+            format!("leads to {} instead of {}", String::from_utf8_lossy(a), String::from_utf8_lossy(b))
         }
-        (a, b) if a != b => lines.push("device numbers differ".to_owned()),
-        _ => {}
+        (Change::Mode, ..) => format!("mode {:04o} instead of {:04o}", is.mode, want.mode),
+        (Change::Owner, ..) => format!("owner {}:{} instead of {}:{}", is.uid, is.gid, want.uid, want.gid),
+        (Change::Attributes, ..) => "extended attributes differ".to_owned(),
+        (Change::Time, ..) => format!("time {} instead of {}", is.mtime, want.mtime),
+        (Change::Device, ..) => "device numbers differ".to_owned(),
+        (Change::Kind | Change::Content | Change::Target, ..) => "is of another kind".to_owned(),
     }
-    if is.mode != want.mode {
-        lines.push(format!("mode {:04o} instead of {:04o}", is.mode, want.mode));
-    }
-    if (is.uid, is.gid) != (want.uid, want.gid) {
-        lines.push(format!("owner {}:{} instead of {}:{}", is.uid, is.gid, want.uid, want.gid));
-    }
-    if is.xattrs != want.xattrs {
-        lines.push("extended attributes differ".to_owned());
-    }
-    if is.mtime != want.mtime {
-        lines.push(format!("time {} instead of {}", is.mtime, want.mtime));
-    }
-    lines
 }
 
 #[cfg(test)]

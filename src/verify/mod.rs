@@ -2,6 +2,7 @@
 
 pub mod container;
 pub mod declared;
+pub mod diff;
 pub mod etcd;
 pub mod image;
 pub mod ledger;

@@ -10,6 +10,7 @@ mod common;
 mod bad_input;
 mod boot_truth;
 mod check;
+mod diff;
 mod docs;
 mod etcd_truth;
 mod foreign_tars;
