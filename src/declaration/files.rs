@@ -69,6 +69,11 @@ impl Files {
     pub fn read(directory: &Path) -> Result<Files, Failure> {
         let mut files = Files { directory: directory.to_owned(), ..Files::builtin() };
         let mesh = directory.join(MESH_FILE);
+        if directory.is_file() {
+            let parent = directory.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return Err(Failure::new(format!("{} is a file, not a directory", directory.display()))
+                .help(format!("name the directory that holds {MESH_FILE}: `-C {}`", parent.display())));
+        }
         match std::fs::read(&mesh) {
             Ok(bytes) => files = files.with(MESH_FILE, bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

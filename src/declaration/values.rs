@@ -133,8 +133,15 @@ pub(super) fn duration(value: &DeValue<'_>) -> Result<Duration, Refusal> {
     }
     let text = text(value)?;
     parse_duration(&text).ok_or_else(|| {
-        invalid(format!("`{text}` is not a duration"))
-            .help("give a positive whole number and one unit of ms, s, m, h, d: \"30ms\", \"4h\"")
+        let whole = text.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0);
+        match whole.map(|end| (text[..end].trim_matches('0').is_empty(), text[end..].trim_start())) {
+            Some((true, _)) => invalid(format!("`{text}` is no time at all")).help("give a positive whole number"),
+            Some((false, "ms" | "s" | "m" | "h" | "d")) => {
+                invalid(format!("`{text}` is too long")).help("a thousand years is the most: \"365250d\"")
+            }
+            _ => invalid(format!("`{text}` is not a duration"))
+                .help("give a positive whole number and one unit of ms, s, m, h, d: \"30ms\", \"4h\""),
+        }
     })
 }
 
@@ -173,6 +180,7 @@ pub(super) fn size(value: &DeValue<'_>) -> Result<u64, Refusal> {
     let text = text(value)?;
     let help = "give a positive whole number and one unit of KiB, MiB, GiB, TiB: \"2GiB\"";
     let refused = || invalid(format!("`{text}` is not a size")).help(help);
+    let too_large = || invalid(format!("`{text}` is too large")).help("less than 8388608TiB is the most");
     let (number, unit) = split_number(&text).ok_or_else(refused)?;
     let shift = match unit {
         "KiB" => 10,
@@ -182,8 +190,11 @@ pub(super) fn size(value: &DeValue<'_>) -> Result<u64, Refusal> {
         _ => return Err(refused()),
     };
     // etcd keeps the quota in a signed 64-bit number.
-    let bytes = number.checked_mul(1 << shift).filter(|b| *b > 0 && *b <= i64::MAX as u64);
-    bytes.ok_or_else(refused)
+    match number.checked_mul(1 << shift) {
+        Some(0) => Err(refused()),
+        Some(bytes) if bytes <= i64::MAX as u64 => Ok(bytes),
+        _ => Err(too_large()),
+    }
 }
 
 fn split_number(text: &str) -> Option<(u64, &str)> {
@@ -419,6 +430,31 @@ mod tests {
         }
         for text in ["30ms", "4h", "90m", "15s"] {
             assert_eq!(parse_duration(text).map(show_duration).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_duration_or_size_is_said() {
+        let said = |read: fn(&DeValue<'_>) -> Result<u64, Refusal>, text: &str| {
+            read(DeValue::parse(&format!("'{text}'")).unwrap().get_ref()).map_or_else(|r| r.message, |n| n.to_string())
+        };
+        for (text, want) in [
+            ("2s", "2"),
+            ("0s", "`0s` is no time at all"),
+            ("1h30m", "`1h30m` is not a duration"),
+            ("9999999999999d", "`9999999999999d` is too long"),
+            ("99999999999999999999h", "`99999999999999999999h` is too long"),
+        ] {
+            assert_eq!(said(|v| duration(v).map(|d| d.as_secs()), text), want);
+        }
+        for (text, want) in [
+            ("2KiB", "2048"),
+            ("0KiB", "`0KiB` is not a size"),
+            ("2KB", "`2KB` is not a size"),
+            ("8388608TiB", "`8388608TiB` is too large"),
+            ("99999999999TiB", "`99999999999TiB` is too large"),
+        ] {
+            assert_eq!(said(size, text), want);
         }
     }
 

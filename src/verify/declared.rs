@@ -72,14 +72,27 @@ pub fn check(image: &Image, manifest: &Manifest, expected: &Manifest, tree: &Tre
         finding.notes = shortened(differences);
         out.push(finding.help("build the image again, or take the declaration that it was built from"));
     }
-    let differences = tree_differences(&image.tree, tree, &expected.ledger);
+    let (differences, times) = tree_differences(&image.tree, tree, &expected.ledger);
     let more = differences.len().saturating_sub(SHOWN);
     for (path, what) in differences.into_iter().take(SHOWN) {
         let finding = PATH_DIFFERS.finding(path.display(), what);
-        out.push(finding.help(format!("`fitout why {} {path}` says what puts it there", expected.node)));
+        // `why` answers only for what the declaration makes.
+        out.push(match tree.get(&path) {
+            Some(_) => finding.help(format!("`fitout why {} {path}` says what puts it there", expected.node)),
+            None => finding.help("it was put there after the build, or the base is another one: build the image again"),
+        });
     }
+    let all = "`fitout diff -C DIR IMAGE` shows all";
     if more > 0 {
-        out.push(PATH_DIFFERS.finding("further paths", format!("{more} more paths differ")));
+        out.push(PATH_DIFFERS.finding("further paths", format!("{more} more paths differ")).help(all));
+    }
+    if let Some(first) = times.first() {
+        let mut finding = PATH_DIFFERS.finding("times", format!("{} paths differ only in their time", times.len()));
+        finding.notes = shortened(times.iter().map(ToString::to_string).collect());
+        let is = image.tree.get(first).zip(tree.get(first)).map(|(is, want)| in_words(Change::Time, is, want));
+        out.push(finding.note(format!("{first}: {}", is.unwrap_or_default())).help(
+            "was it built with another `SOURCE_DATE_EPOCH`, or from a base that was made again? `fitout diff -C DIR IMAGE` shows all",
+        ));
     }
 }
 
@@ -120,9 +133,10 @@ fn manifest_differences(image: &Manifest, expected: &Manifest) -> Vec<String> {
     lines
 }
 
-/// Every path that differs, with what is different.
-fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> BTreeMap<TreePath, String> {
+/// Every path that differs, with what is different; and those that differ only in their time.
+fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> (BTreeMap<TreePath, String>, Vec<TreePath>) {
     let mut differences = BTreeMap::new();
+    let mut times = Vec::new();
     for (path, want) in &expected.entries {
         let is_key = ledger.get(path).is_some_and(|r| r.public_key.is_some());
         // What the manifest holds is compared field by field above.
@@ -132,9 +146,12 @@ fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> BTreeMap<
                 differences.insert(path.clone(), format!("is missing; declared is a {}", want.kind_name()));
             }
             Some(is) => {
-                let lines = entry_differences(is, want, skip_content);
-                if !lines.is_empty() {
-                    differences.insert(path.clone(), lines.join(", "));
+                let mut all = changes(is, want);
+                all.retain(|change| !(skip_content && *change == Change::Content));
+                match all.as_slice() {
+                    [] => {}
+                    [Change::Time] => times.push(path.clone()),
+                    _ => drop(differences.insert(path.clone(), all_in_words(&all, is, want))),
                 }
             }
         }
@@ -144,16 +161,14 @@ fn tree_differences(image: &Tree, expected: &Tree, ledger: &Ledger) -> BTreeMap<
             differences.insert(path.clone(), format!("is a {} that neither base nor overlay has", entry.kind_name()));
         }
     }
-    differences
+    (differences, times)
 }
 
-fn entry_differences(is: &Entry, want: &Entry, skip_content: bool) -> Vec<String> {
-    let all = changes(is, want);
+fn all_in_words(all: &[Change], is: &Entry, want: &Entry) -> String {
     if all.contains(&Change::Kind) {
-        return vec![format!("is a {}, declared is a {}", is.kind_name(), want.kind_name())];
+        return format!("is a {}, declared is a {}", is.kind_name(), want.kind_name());
     }
-    let kept = all.iter().filter(|change| !(skip_content && **change == Change::Content));
-    kept.map(|change| in_words(*change, is, want)).collect()
+    all.iter().map(|change| in_words(*change, is, want)).collect::<Vec<_>>().join(", ")
 }
 
 fn in_words(change: Change, is: &Entry, want: &Entry) -> String {
@@ -202,7 +217,16 @@ mod tests {
                 "/etc/x: mode 0600 instead of 0644",
             ),
             ("owner", |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o644).owned(1, 2))), "owner 1:2"),
-            ("time", |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o644).dated(7))), "time 7 instead of 0"),
+            (
+                "time",
+                |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o644).dated(7))),
+                "times: 1 paths differ only in their time",
+            ),
+            (
+                "time and mode",
+                |t| drop(t.insert(path("/etc/x"), Entry::file(*b"x", 0o600).dated(7))),
+                "/etc/x: mode 0600 instead of 0644, time 7 instead of 0",
+            ),
             ("link", |t| drop(t.insert(path("/etc/l"), Entry::symlink("y"))), "/etc/l: leads to y"),
             ("kind", |t| drop(t.insert(path("/etc/l"), Entry::directory(0o755))), "/etc/l: is a directory"),
             ("missing", |t| drop(t.remove(&path("/etc/x"))), "/etc/x: is missing"),

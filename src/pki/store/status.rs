@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 
 use super::Public;
-use super::files::list;
+use super::files::{key_path, list};
 use crate::declaration::Mesh;
 use crate::finding::{Finding, Problem};
 use crate::pki::inspect::{Certificate, Dates};
@@ -24,6 +24,8 @@ pub enum State {
     NotYet,
     /// Declared and not issued.
     Missing,
+    /// There is a certificate, and no key beside it: no image can be built with it.
+    KeyMissing,
     /// Will be issued again: why.
     Changed(String),
     /// Not declared any more.
@@ -39,6 +41,7 @@ impl State {
             State::Expired => "expired",
             State::NotYet => "not yet valid",
             State::Missing => "missing",
+            State::KeyMissing => "no key",
             State::Changed(_) => "changed",
             State::Undeclared => "undeclared",
         }
@@ -113,11 +116,14 @@ fn one(
     match store.files.certificate(stem) {
         Ok(found) => {
             let authority = store.authority(request.purpose);
+            let is_node = stem.starts_with(store.files.nodes());
             let state = match &found {
                 None => State::Missing,
                 Some((_, certificate)) => match request::differs(request, certificate, authority) {
                     Some(Reason::Missing) => State::Missing,
                     Some(reason) => State::Changed(reason.to_string()),
+                    // An operator takes the key away; a node's stays, for the next build.
+                    None if is_node && !key_path(stem).exists() => State::KeyMissing,
                     None => dates(certificate, request.renew_before, now),
                 },
             };
@@ -153,6 +159,12 @@ fn summary(rows: &[Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let cases = [
         (State::Expired, &rules::EXPIRED, "expired", "run `fitout pki issue`, build and ship the images"),
+        (
+            State::KeyMissing,
+            &rules::DAMAGED,
+            "without a key",
+            "restore the key from a copy, or remove the certificate and run `fitout pki issue`",
+        ),
         (State::NotYet, &rules::NOT_YET_VALID, "not yet valid", "set the clock of this machine"),
         (State::Due, &rules::DUE, "due for renewal", "run `fitout pki issue`, build and ship the images"),
     ];

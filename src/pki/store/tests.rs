@@ -547,6 +547,19 @@ fn status_names_every_certificate() {
     );
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].message, "4 certificates are due for renewal, this one among them");
+
+    // A node's key is needed for the next build; an operator takes his away.
+    for key in ["nodes/lis1/peer.key", "operators/anna.key"] {
+        std::fs::remove_file(path.join(key)).unwrap();
+    }
+    let (rows, findings) = status(&Public::open(&path).unwrap(), &mesh, NOW + DAY).unwrap();
+    let without: Vec<String> =
+        rows.iter().filter(|r| r.state == State::KeyMissing).map(|r| r.purpose.clone()).collect();
+    assert_eq!(without, ["peer"]);
+    assert_eq!(
+        findings.iter().map(|f| (f.code, f.message.as_str())).collect::<Vec<_>>(),
+        [(rules::DAMAGED.code, "the certificate is without a key")]
+    );
 }
 
 /// What the real `openssl verify` says: every leaf against its own authority and against the other one.
