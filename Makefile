@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # What a build needs, what a run needs, and what only the tests compare with.
 BUILD_PACKAGES := gcc protobuf-compiler
 RUN_PACKAGES   := mmdebstrap gpg systemd-container iproute2 util-linux
-TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl python3 zstd
+TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl python3 zstd xz-utils
 
 # Bases and compressed parts of the tests and the demo live here, so that `make clean-cache` forgets them.
 export FITOUT_CACHE ?= $(CURDIR)/target/fitout-cache

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::model::{Base, BaseSource, Clock, Format, Image, Mesh, Pki, Registry, Site, Target, Topology};
+use super::model::{Base, BaseSource, Clock, Format, Image, Mesh, OciChoice, Pki, Registry, Site, Target, Topology};
 use super::nodes;
 use super::section::Section;
 use super::suggest;
@@ -31,7 +31,8 @@ pub static BASE_SOURCE: Rule = Rule {
     severity: Severity::Error,
     summary: "a base does not say what it is made of, or says it twice",
     explanation: "A base is exactly one of `debian = SUITE` (made by mmdebstrap), `tar = PATH` with `sha256`, or \
-        `dir = PATH`. `packages` and `mirror` belong to `debian`; `sha256` belongs to `tar`.",
+        `dir = PATH` (an unpacked root file system), or `oci = PATH` (an OCI image layout on disk). `packages` and `mirror` \
+        belong to `debian`; `sha256` belongs to `tar`; `ref`, `digest` and `architecture` belong to `oci`.",
 };
 
 /// Something is declared that nothing uses.
@@ -289,10 +290,15 @@ fn base(name: Spanned<String>, mut table: Table<'_>) -> Option<Base> {
     let tar = table.get("tar", values::host_path);
     let sha256 = table.get("sha256", values::sha256);
     let dir = table.get("dir", values::host_path);
+    let oci = table.get("oci", values::host_path);
+    let choice = OciChoice {
+        reference: table.get("ref", values::line),
+        digest: table.get("digest", values::digest),
+        architecture: table.get("architecture", values::architecture),
+    };
     let packages = table.list("packages", values::package);
     let given: Vec<&str> =
         ["debian", "tar", "dir", "oci"].into_iter().filter(|k| table.key_span(k).is_some()).collect();
-    table.later("oci", "a base from an OCI image");
     let misplaced = |key: &str, belongs: &str| {
         if let (Some(span), false) = (table.key_span(key), given.contains(&belongs)) {
             let refusal = Refusal::new(&BASE_SOURCE, format!("`{key}` belongs to a base with `{belongs} = …`"));
@@ -303,11 +309,14 @@ fn base(name: Spanned<String>, mut table: Table<'_>) -> Option<Base> {
         misplaced("packages", "debian");
         misplaced("mirror", "debian");
         misplaced("sha256", "tar");
+        ["ref", "digest", "architecture"].into_iter().for_each(|key| misplaced(key, "oci"));
     }
     if given.len() != 1 {
         let said = if given.is_empty() { "nothing".to_owned() } else { given.join(", ") };
         let refusal = Refusal::new(&BASE_SOURCE, format!("a base is made of exactly one thing, this one of: {said}"))
-            .help("give one of `debian = \"trixie\"`, `tar = \"PATH\"` with `sha256`, `dir = \"PATH\"`");
+            .help(
+                "give one of `debian = \"trixie\"`, `tar = \"PATH\"` with `sha256`, `dir = \"PATH\"`, `oci = \"PATH\"`",
+            );
         let subject = format!("base.{}", name.value);
         table.reports.broken(Section::Base, refusal.finding(&subject, &name.span));
     }
@@ -315,10 +324,11 @@ fn base(name: Spanned<String>, mut table: Table<'_>) -> Option<Base> {
         table.missing("sha256", "add `sha256 = \"…\"`, as `sha256sum` prints it for the tar");
     }
     table.finish();
-    let source = match (debian, tar, dir) {
-        (Some(suite), None, None) => BaseSource::Debian { suite, mirror },
-        (None, Some(path), None) => BaseSource::Tar { path, sha256: sha256? },
-        (None, None, Some(path)) => BaseSource::Dir { path },
+    let source = match (debian, tar, dir, oci) {
+        (Some(suite), None, None, None) => BaseSource::Debian { suite, mirror },
+        (None, Some(path), None, None) => BaseSource::Tar { path, sha256: sha256? },
+        (None, None, Some(path), None) => BaseSource::Dir { path },
+        (None, None, None, Some(path)) => BaseSource::Oci { path, choice },
         _ => return None,
     };
     Some(Base { name, source, packages })

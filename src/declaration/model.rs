@@ -125,6 +125,24 @@ pub enum BaseSource {
         /// Path relative to the mesh's directory.
         path: Spanned<PathBuf>,
     },
+    /// `oci = path`, an OCI image layout on disk.
+    Oci {
+        /// Path relative to the mesh's directory.
+        path: Spanned<PathBuf>,
+        /// Which of its images.
+        choice: OciChoice,
+    },
+}
+
+/// Which image of an OCI layout.
+#[derive(Debug, Clone, Default)]
+pub struct OciChoice {
+    /// `ref`: its name in the layout (`org.opencontainers.image.ref.name`).
+    pub reference: Option<Spanned<String>>,
+    /// `digest`: `sha256:` and 64 hex digits of its manifest, or of an index that leads to it.
+    pub digest: Option<Spanned<String>>,
+    /// `architecture`: as Go names it, with `/` and the variant where there is one; the build host's when absent.
+    pub architecture: Option<Spanned<String>>,
 }
 
 /// `[registry]`.

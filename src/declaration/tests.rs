@@ -70,7 +70,6 @@ const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     (QUORUM, "version = \"1\"", "version = \"1\"\nkeys = \"credentials\"", &["not-there-yet:9:8"]),
     (QUORUM, "version = \"1\"", "version = \"1\"\nnetwork-config = \"networkd\"", &["not-there-yet:9:18"]),
     (QUORUM, "version = \"1\"", "version = \"1\"\nformats = [\"tar.gz\", \"oci\"]", &["not-there-yet:9:22"]),
-    (QUORUM, "debian = \"trixie\"", "oci = \"image\"", &["not-there-yet:11:1"]),
     (QUORUM, "\"30ms\"", "\"30ms\"\nsnapshot = { every = \"30m\" }", &["not-there-yet:15:1"]),
     (QUORUM, "[pki]", "[clock]\ncertificates = []\n[pki]", &["not-there-yet:16:2"]),
     (QUORUM, "[pki]", "[agent]\n[pki]", &["not-there-yet:16:2"]),
@@ -132,6 +131,21 @@ const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     (QUORUM, "\"30ms\"", "\"30ms\"\nelection = \"51s\"", &["election-bounds:15:12"]),
     (QUORUM, "\"30ms\"", "\"5s\"\nheartbeat = \"6s\"", &["election-bounds:15:13"]),
     (QUORUM, "\"30ms\"", "\"30ms\"\nquota = \"16GiB\"", &["large-quota:15:9"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"", &[]),
+    (
+        QUORUM,
+        "debian = \"trixie\"",
+        "oci = \"image\"\nref = \"v1\"\narchitecture = \"arm/v7\"\n\
+         digest = \"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"",
+        &[],
+    ),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"\ndigest = \"sha256:12\"", &["invalid-value:12:10"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"\narchitecture = \"x86_64\"", &["invalid-value:12:16"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"\narchitecture = \"arm/\"", &["invalid-value:12:16"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"\nsha256 = \"12\"", &["base-source:12:1", "invalid-value:12:10"]),
+    (QUORUM, "debian = \"trixie\"", "debian = \"trixie\"\nref = \"v1\"", &["base-source:12:1"]),
+    (QUORUM, "debian = \"trixie\"", "oci = \"image\"\ndir = \"root\"", &["base-source:10:7"]),
+    (QUORUM, "debian = \"trixie\"", "oci = 1", &["wrong-type:11:7"]),
     // Corosync from the base
     (
         QUORUM,

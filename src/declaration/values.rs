@@ -320,6 +320,33 @@ pub(super) fn sha256(value: &DeValue<'_>) -> Result<String, Refusal> {
     Ok(text.to_ascii_lowercase())
 }
 
+/// `sha256:` and 64 hex digits, as registries and `skopeo inspect` print it.
+pub(super) fn digest(value: &DeValue<'_>) -> Result<String, Refusal> {
+    let text = text(value)?;
+    match text.strip_prefix("sha256:") {
+        Some(hex) if hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit()) => Ok(text.to_ascii_lowercase()),
+        _ => Err(invalid("is not a digest").help("write `sha256:` and 64 hex digits, as `skopeo inspect` prints them")),
+    }
+}
+
+/// An architecture as OCI images name it: Go's name, and a variant after a `/`.
+pub(super) fn architecture(value: &DeValue<'_>) -> Result<String, Refusal> {
+    let text = text(value)?;
+    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let good = match text.split_once('/') {
+        Some((name, variant)) => word(name) && word(variant),
+        None => word(&text),
+    };
+    let debian = [("x86_64", "amd64"), ("aarch64", "arm64"), ("armhf", "arm/v7"), ("armel", "arm/v5"), ("i386", "386")];
+    match debian.iter().find(|(other, _)| *other == text) {
+        Some((_, name)) => {
+            Err(invalid(format!("`{text}` is not how OCI images name it")).help(format!("write \"{name}\"")))
+        }
+        None if good => Ok(text),
+        None => Err(invalid("is not an architecture of an OCI image").help("for instance \"amd64\" or \"arm/v7\"")),
+    }
+}
+
 /// A path on the build host.
 pub(super) fn host_path(value: &DeValue<'_>) -> Result<PathBuf, Refusal> {
     line(value).map(PathBuf::from)

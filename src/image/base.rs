@@ -9,6 +9,7 @@
 mod debian;
 mod directory;
 mod normal;
+mod oci;
 pub mod packages;
 pub mod rules;
 mod tarball;
@@ -118,6 +119,7 @@ impl Work<'_> {
             BaseSource::Debian { suite, mirror } => debian::prepare(self, suite, mirror.as_ref(), packages, make),
             BaseSource::Tar { path, sha256 } => tarball::prepare(self, path, sha256),
             BaseSource::Dir { path } => directory::prepare(self, path),
+            BaseSource::Oci { path, choice } => oci::prepare(self, path, choice),
         }
     }
 

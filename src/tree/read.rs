@@ -17,16 +17,18 @@ mod pax;
 mod place;
 #[cfg(test)]
 pub(crate) mod raw;
+mod streams;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 pub use ahead::ReadAhead;
 pub use codec::{Codec, decompress};
 pub use contents::{Contents, Keep, Rest};
 pub use defect::{Defect, DefectKind};
+pub use streams::{StreamError, stream_defect};
 
 use super::{Tree, TreePath};
 
@@ -40,6 +42,9 @@ pub struct Scanned {
     /// Directories that the archive does not list though something lies in them: in the tree they are `0755` of
     /// root's. The root is among them when there is no `./` entry.
     pub implied: BTreeSet<TreePath>,
+    /// Hard links to names that do not come before them in the archive, each with its target and its defect among
+    /// [`Scanned::defects`]. In a layer of an OCI image the name may be one of a lower layer.
+    pub outward: BTreeMap<TreePath, (TreePath, Defect)>,
     /// Members (extension headers not counted).
     pub members: u64,
     /// Bytes of the plain tar that were read, with what follows its end.
@@ -56,7 +61,7 @@ pub enum ReadError {
     #[error("not a tar: {0}")]
     NotATar(String),
     /// A compression that is known by its magic bytes and not read.
-    #[error("compressed with {0}, which is not supported; use `.tar`, `.tar.gz` or `.tar.zst`")]
+    #[error("compressed with {0}, which is not supported; use `.tar`, `.tar.gz`, `.tar.xz` or `.tar.zst`")]
     Unsupported(&'static str),
 }
 

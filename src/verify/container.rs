@@ -8,7 +8,7 @@ use super::scan::{NoManifest, Unread};
 use crate::declaration::Target;
 use crate::finding::{Finding, Rule, Severity};
 use crate::image::manifest::{MANIFEST_PATH, SCHEMA};
-use crate::tree::read::{Defect, DefectKind};
+use crate::tree::read::{Defect, DefectKind, StreamError};
 use crate::tree::{Kind, TreePath};
 
 /// The rules of this family.
@@ -218,7 +218,7 @@ fn rule_of(kind: &DefectKind) -> &'static Rule {
     match kind {
         D::TruncatedMember | D::Truncated | D::TruncatedStream | D::NotClosed => &TRUNCATED,
         D::Damaged(_) | D::Header => &DAMAGED,
-        D::TrailingData | D::LoneZeroBlock => &TRAILING,
+        D::TrailingData | D::LoneZeroBlock | D::Stream(StreamError::Trailing(..)) => &TRAILING,
         D::Duplicate => &DUPLICATE,
         D::Absolute | D::Parent | D::HardlinkEscapes(..) | D::BelowSymlink { leaves: true, .. } => &ESCAPE,
         D::BelowSymlink { .. } | D::BelowFile(..) | D::ReplacesDirectory(_) => &BELOW,
@@ -239,7 +239,8 @@ fn rule_of(kind: &DefectKind) -> &'static Rule {
         | D::UnknownType(_)
         | D::Number(_)
         | D::Dangling
-        | D::LargeExtension(_) => &MALFORMED,
+        | D::LargeExtension(_)
+        | D::Stream(StreamError::Memory) => &MALFORMED,
     }
 }
 

@@ -33,8 +33,9 @@ pub fn scan(path: &Path) -> Result<(Image, Vec<Finding>), Failure> {
         .and_then(|plain| read::read(plain, &mut keeper))
         .map_err(|error| match error {
             ReadError::Io(error) => Failure::io("read", path, &error),
-            error => Failure::new(format!("{name} is {error}"))
-                .help("give images as `fitout build` makes them: `.tar`, `.tar.gz` or `.tar.zst`, told by content"),
+            error => Failure::new(format!("{name} is {error}")).help(
+                "give images as `fitout build` makes them: `.tar`, `.tar.gz`, `.tar.xz` or `.tar.zst`, told by content",
+            ),
         })?;
     let (manifest, unusable) = split(manifest(&scanned.tree));
     let image = Image { name, tree: scanned.tree, manifest, private_keys: keeper.private_keys };

@@ -8,6 +8,7 @@
 mod common;
 
 mod bad_input;
+mod bases;
 mod boot_truth;
 mod check;
 mod diff;

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Base, Counted, FORMAT, Reuse, Source, Work, rules};
 use crate::finding::{Failure, Problem, Spanned};
 use crate::tree::Digest;
-use crate::tree::read::{ReadAhead, decompress};
+use crate::tree::read::{ReadAhead, decompress, stream_defect};
 
 pub(super) fn prepare(work: &Work, path: &Spanned<PathBuf>, sha256: &Spanned<String>) -> Result<Base, Problem> {
     let name = path.value.display().to_string();
@@ -42,12 +42,10 @@ pub(super) fn prepare(work: &Work, path: &Spanned<PathBuf>, sha256: &Spanned<Str
         let (_, plain) = decompress(input).map_err(|e| rules::unreadable(e, &file_path, &name, &path.span))?;
         let mut plain = ReadAhead::new(plain).map_err(failed)?;
         copy(&mut plain, unfinished.file()).map_err(|error| match error {
-            // A decompressor's own errors have no number of the operating system's.
-            Copy::Read(e) if e.raw_os_error().is_none() => {
-                let what = if e.kind() == io::ErrorKind::UnexpectedEof { "truncated" } else { "damaged" };
-                rules::UNSOUND.finding(&name, format!("is {what}: {e}")).at(&path.span).into()
-            }
-            Copy::Read(e) => Problem::from(failed(e)),
+            Copy::Read(e) => match stream_defect(&e) {
+                Some(defect) => rules::UNSOUND.finding(&name, defect.to_string()).at(&path.span).into(),
+                None => Problem::from(failed(e)),
+            },
             Copy::Write(e) => Failure::io("write", unfinished.path(), &e).into(),
         })?;
         Ok(Reuse::Yes)

@@ -102,7 +102,14 @@ fn a_tar_is_the_same_base_however_it_is_compressed() {
     io::Write::write_all(&mut gz, &plain).unwrap();
     let zst = zstd::encode_all(&*plain, 1).unwrap();
     // Names say nothing about content.
-    let files = [("base.tar.zst", plain.clone()), ("base.tar", gz.finish().unwrap()), ("base", zst)];
+    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    io::Write::write_all(&mut xz, &plain).unwrap();
+    let files = [
+        ("base.tar.zst", plain.clone()),
+        ("base.tar", gz.finish().unwrap()),
+        ("base", zst),
+        ("base.tar.xz", xz.finish().unwrap()),
+    ];
     let bases = files.map(|(name, bytes)| desk.prepare(desk.put(name, &bytes)).unwrap());
     for base in &bases {
         assert_eq!((base.digest, base.tar_sha256), (bases[0].digest, Digest::of(&plain)));
@@ -164,7 +171,9 @@ fn what_is_wrong_with_a_tar_is_told() {
     let cases: Vec<(&str, Vec<u8>, &str, &str)> = vec![
         ("empty", vec![], "base-not-a-tar", "it is empty"),
         ("html", b"<!DOCTYPE html>".repeat(99), "base-not-a-tar", "it looks like a page of HTML"),
-        ("xz", b"\xfd7zXZ\0rest".repeat(99), "base-not-a-tar", "xz, which is not supported"),
+        ("bzip2", b"BZh9rest".repeat(99), "base-not-a-tar", "bzip2, which is not supported"),
+        ("xz", b"\xfd7zXZ\0rest".repeat(99), "base-unsound", "is damaged: "),
+        ("gz and more", [&gz[..], b"x"].concat(), "base-unsound", "that is no further gzip stream"),
         ("cut", root().end()[..2000].to_vec(), "base-unsound", "truncated"),
         ("cut gz", gz[..gz.len() - 20].to_vec(), "base-unsound", "is truncated: "),
         ("flipped gz", flipped, "base-unsound", "is damaged: "),
@@ -342,8 +351,9 @@ fn a_directory_at_rest_is_packed_once() {
 
 #[test]
 fn every_rule_of_the_family_is_fired() {
-    // By the tests above; this holds the list together with them.
-    let fired = ["base-missing", "base-digest", "base-not-a-tar", "base-unsound", "base-kind"];
+    // By the tests above and those of `oci`; this holds the list together with them.
+    let fired =
+        ["base-missing", "base-digest", "base-not-a-tar", "base-unsound", "base-kind", "base-oci", "base-oci-choice"];
     let rules: Vec<&str> = RULES.iter().map(|rule| rule.code).collect();
     assert_eq!(rules, fired);
 }

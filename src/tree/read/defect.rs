@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::streams::StreamError;
 use crate::tree::TreePath;
 
 /// Something wrong or ambiguous, with its place in the plain tar.
@@ -141,6 +142,9 @@ pub enum DefectKind {
     /// The decompressor found the stream damaged.
     #[error("is damaged: {0}")]
     Damaged(String),
+    /// The compressed stream is sound so far, and yet cannot be read on.
+    #[error("{0}")]
+    Stream(StreamError),
 }
 
 impl DefectKind {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::header::{BLOCK, Block};
-use super::{DefectKind, ReadError};
+use super::{DefectKind, ReadError, stream_defect};
 
 /// Bytes read at once.
 const BUFFER: usize = 256 * 1024;
@@ -101,11 +101,8 @@ impl<R: Read> Input<R> {
 
 /// Decompressors make their own errors; the operating system's carry its number.
 fn stop(error: std::io::Error) -> Stop {
-    if error.raw_os_error().is_some() {
-        Stop::Error(ReadError::Io(error))
-    } else if error.kind() == std::io::ErrorKind::UnexpectedEof {
-        Stop::Defect(DefectKind::TruncatedStream)
-    } else {
-        Stop::Defect(DefectKind::Damaged(error.to_string()))
+    match stream_defect(&error) {
+        Some(defect) => Stop::Defect(defect),
+        None => Stop::Error(ReadError::Io(error)),
     }
 }

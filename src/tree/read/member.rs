@@ -340,7 +340,14 @@ impl<'c, R: Read, C: Contents> Reader<'c, R, C> {
         let wrong = match place::path(&member.target) {
             Ok(target) if target == path => DefectKind::HardlinkTarget(written, "is itself"),
             Ok(target) => match self.scanned.tree.entries.get_mut(&target) {
-                None => DefectKind::HardlinkMissing(written),
+                None => {
+                    let missing = DefectKind::HardlinkMissing(written);
+                    if self.scanned.tree.get(&path).is_none() {
+                        let defect = Defect { offset: self.offset, name: self.name.clone(), kind: missing.clone() };
+                        self.scanned.outward.insert(path, (target, defect));
+                    }
+                    missing
+                }
                 Some(entry) if entry.is_directory() => DefectKind::HardlinkTarget(written, "is a directory"),
                 Some(entry) => {
                     let groups = &mut self.groups;
@@ -393,5 +400,6 @@ fn about_archive(kind: &DefectKind) -> bool {
             | DefectKind::TrailingData
             | DefectKind::TruncatedStream
             | DefectKind::Damaged(_)
+            | DefectKind::Stream(_)
     )
 }
