@@ -57,6 +57,19 @@ fn declarations_in_the_documents_are_right() {
 }
 
 #[test]
+fn bases_in_the_documents_are_right() {
+    let text = std::fs::read_to_string(project().join("docs/bases.md")).expect("docs/bases.md");
+    let blocks = toml_blocks(&text);
+    assert_eq!(blocks.len(), 4, "one for each kind of base");
+    for block in blocks {
+        let mesh =
+            MESH.replace("[base.common]\ndebian = \"trixie\"\n", &format!("{}\n", block.replace('…', &"0".repeat(64))));
+        let loaded = parse(&Files::builtin().with("mesh.toml", mesh));
+        assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
+    }
+}
+
+#[test]
 fn examples_are_right() {
     for name in ["three-site", "two-site-arbiter", "single"] {
         let loaded = fitout::declaration::load(&project().join("examples").join(name));

@@ -383,7 +383,7 @@ fn what_is_wrong_with_a_layout_is_told() {
     // A damaged blob, and a layout that is still a file.
     let layout = Layout::new();
     let layer = plain();
-    layout.index(&[layout.image("amd64", &[layer.clone()], "")]);
+    layout.index(&[layout.image("amd64", std::slice::from_ref(&layer), "")]);
     let mut bad = layer.clone();
     bad[0] ^= 1;
     fs::write(layout.path("blobs/sha256").join(Digest::of(&layer).hex()), bad).unwrap();
@@ -401,7 +401,7 @@ fn what_is_wrong_with_a_layout_is_told() {
 fn the_second_time_it_comes_from_the_cache() {
     let layout = Layout::new();
     let layer = Raw::new().file("a", b"1").end();
-    layout.index(&[layout.image("amd64", &[layer.clone()], "")]);
+    layout.index(&[layout.image("amd64", std::slice::from_ref(&layer), "")]);
     let first = layout.amd64().unwrap();
     fs::remove_file(layout.path("blobs/sha256").join(Digest::of(&layer).hex())).unwrap();
     assert_eq!(layout.amd64().unwrap().digest, first.digest);
