@@ -10,8 +10,16 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub mod github;
 pub mod human;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+mod place;
+pub mod policy;
+pub mod record;
+
+pub use policy::{Allowance, Policy};
 
 /// How much a finding matters. Only [`Severity::Error`] makes a command exit 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -55,8 +63,13 @@ impl Rule {
     pub fn finding(&self, subject: impl Into<String>, message: impl Into<String>) -> Finding {
         Finding {
             code: self.code,
+            family: self.family,
             severity: self.severity,
+            standing: Standing::Counts,
             subject: subject.into(),
+            image: None,
+            nodes: Vec::new(),
+            path: None,
             message: message.into(),
             span: None,
             label: String::new(),
@@ -67,15 +80,42 @@ impl Rule {
     }
 }
 
+/// Whether a finding counts, by what the user said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// As its severity says.
+    #[default]
+    Counts,
+    /// A warning that `--deny warnings` has made an error.
+    Denied,
+    /// An entry of `[allow]` takes it out of the verdict for a time.
+    Allowed {
+        /// Last day on which it is allowed.
+        until: time::Date,
+        /// Why.
+        reason: String,
+    },
+}
+
 /// One result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Code of the rule.
     pub code: &'static str,
-    /// Severity of this finding.
+    /// Family of the rule.
+    pub family: &'static str,
+    /// Severity of this finding; an error when it is denied.
     pub severity: Severity,
-    /// What it is about: a node, an image, a path, a key.
+    /// Whether it counts.
+    pub standing: Standing,
+    /// What it is about, in words: a node, an image, a path, a key.
     pub subject: String,
+    /// The image it is about, as the user named it, where known.
+    pub image: Option<String>,
+    /// The nodes it is about, where known; two for a finding about a pair.
+    pub nodes: Vec<String>,
+    /// The path inside the image, where known.
+    pub path: Option<String>,
     /// What is wrong, in one sentence without a final stop.
     pub message: String,
     /// Where, when a file of the user's is the cause.
@@ -91,6 +131,24 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// True when it makes a command exit 1 (or 2): an error that is not allowed.
+    pub fn fails(&self) -> bool {
+        self.severity == Severity::Error && !self.is_allowed()
+    }
+    /// True when an entry of `[allow]` takes it out of the verdict.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self.standing, Standing::Allowed { .. })
+    }
+    /// Says which node it is about.
+    pub fn of_node(mut self, node: impl Into<String>) -> Self {
+        self.nodes = vec![node.into()];
+        self
+    }
+    /// Says which image it is about, as the user named it.
+    pub fn of_image(mut self, image: impl Into<String>) -> Self {
+        self.image = Some(image.into());
+        self
+    }
     /// Sets the place.
     pub fn at(mut self, span: &Span) -> Self {
         self.span = Some(span.clone());
@@ -254,7 +312,7 @@ impl From<Vec<Finding>> for Problem {
     }
 }
 
-/// True when any finding is of severity error.
+/// True when any finding is of severity error and not allowed.
 pub fn has_errors(findings: &[Finding]) -> bool {
-    findings.iter().any(|f| f.severity == Severity::Error)
+    findings.iter().any(Finding::fails)
 }

@@ -41,11 +41,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let cache = project::cache(global)?;
     // Before the base, which may take a minute: the most common thing to be missing.
     let passphrase = Source::of_process(args.passphrase_file.as_deref());
-    crate::declaration::load(&directory)?;
+    let loaded = project::declared(global, ui)?;
     let say = |line: &str| ui.status(line);
     let store = Store::open(&global.pki_directory(), &Access { passphrase: &passphrase, say: &say })?;
 
-    let project = project::prepare(global, ui, &cache, args.locked)?;
+    let project = project::planned(loaded, ui, &cache, args.locked)?;
     let nodes = project.nodes(&args.nodes)?;
     let issue = if args.locked { Issue::Refused } else { Issue::Allowed };
     let now = OffsetDateTime::now_utc();

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Exit, Global, Ui, VerbResult};
+use super::{Exit, Global, Ui, VerbResult, project};
 use crate::finding::has_errors;
-use crate::live::check::{Options, check};
+use crate::live::check::{Options, RULES, check, manifest};
 use crate::live::endpoint::Endpoint;
 use crate::verify::scan::scan;
 
@@ -36,21 +36,34 @@ fn seconds(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// When an image cannot be read, or no endpoint answers.
-pub fn run(args: &Args, _global: &Global, ui: &Ui) -> VerbResult {
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
+    if global.directory.is_some() {
+        let loaded = project::declared(global, ui)?;
+        ui.findings(&loaded.warnings);
+    }
     let options = Options { endpoints: args.endpoints.clone(), timeout: args.timeout };
     let mut failed = None;
     let mut wrong = false;
     for path in &args.images {
-        let result = scan(path).and_then(|(image, _)| check(&image, &options));
+        let result = scan(path).and_then(|(image, _)| {
+            let node = manifest(&image)?.node.clone();
+            Ok((node, check(&image, &options)?))
+        });
         match result {
-            Ok(findings) => {
+            Ok((node, findings)) => {
+                let name = path.display().to_string();
+                let located = findings.into_iter().map(|f| f.of_image(&name).located());
+                // What is about no other node is about this image's.
+                let findings = located.map(|f| if f.nodes.is_empty() { f.of_node(&node) } else { f }).collect();
+                let findings = ui.judge(findings);
                 let errors = has_errors(&findings);
                 wrong |= errors;
+                ui.applied(&name, &RULES);
                 ui.findings(&findings);
-                ui.object(&serde_json::json!({"image": path, "clean": !errors}));
-                if !ui.json() {
-                    ui.line(format!("{}: {}", path.display(), if errors { "not clean" } else { "clean" }));
-                }
+                let word = if errors { "not clean" } else { "clean" };
+                ui.object(&serde_json::json!({"type": "check", "image": path, "node": node, "clean": !errors}));
+                ui.verdict(&name, word, !errors);
+                ui.line(format!("{name}: {word}"));
             }
             // The other images are still looked at: one that cannot be asked for does not hide their findings.
             Err(failure) => {

@@ -1,7 +1,9 @@
 //! `fitout explain CODE`: what a finding means, why it matters, how to mend it.
 
+use super::usage::UNKNOWN_CODE;
 use super::{Exit, Global, Ui, VerbResult, rules};
-use crate::finding::{Problem, Rule, Severity};
+use crate::declaration::suggest;
+use crate::finding::{Problem, Rule};
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -14,16 +16,6 @@ pub struct Args {
     list: bool,
 }
 
-/// An unknown code on the command line.
-pub static UNKNOWN_CODE: Rule = Rule {
-    code: "unknown-code",
-    family: "usage",
-    severity: Severity::Error,
-    summary: "no rule has this code",
-    explanation: "`fitout explain` knows the codes that `fitout explain --list` prints. \
-                  Codes are stable: one that a newer version reports may be unknown to an older one.",
-};
-
 /// Prints one explanation, or the list.
 ///
 /// # Errors
@@ -35,10 +27,9 @@ pub fn run(args: &Args, _global: &Global, ui: &Ui) -> VerbResult {
         return Ok(Exit::Clean);
     };
     let Some(rule) = all.iter().find(|r| r.code == code) else {
-        let near = all.iter().map(|r| (strsim::jaro_winkler(r.code, code), r.code)).max_by(|a, b| a.0.total_cmp(&b.0));
-        let help = match near {
-            Some((score, near)) if score > 0.8 => format!("did you mean `{near}`?"),
-            _ => "`fitout explain --list` prints every code".into(),
+        let help = match suggest::closest(code, all.iter().map(|r| r.code)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`fitout explain --list` prints every code".into(),
         };
         return Err(Problem::from(UNKNOWN_CODE.finding(code, "no rule has this code").help(help)));
     };

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::usage::MESH_EXISTS;
 use super::{Exit, Global, Ui, VerbResult};
 use crate::declaration::{Files, MESH_FILE, Topology};
-use crate::finding::{Failure, Problem, Rule, Severity};
+use crate::finding::{Failure, Problem};
 use crate::image::output::{self, Access};
 
 /// Arguments of `init`.
@@ -35,15 +36,6 @@ impl From<Choice> for Topology {
         }
     }
 }
-
-/// There is a mesh already.
-pub static MESH_EXISTS: Rule = Rule {
-    code: "mesh-exists",
-    family: "usage",
-    severity: Severity::Error,
-    summary: "`fitout init` in a directory that has a mesh.toml",
-    explanation: "`fitout init` never overwrites a declaration. Name another directory, or remove the file yourself.",
-};
 
 /// What version control shall not keep: outputs, which are made from the rest and hold private keys.
 const IGNORED: [&str; 2] = ["/dist/", "/gate/"];

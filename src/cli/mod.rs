@@ -10,8 +10,10 @@ pub mod pki;
 pub mod plan;
 pub mod project;
 pub mod render;
+pub mod report;
 pub mod rules;
 pub mod ui;
+pub mod usage;
 pub mod verify;
 pub mod why;
 
@@ -19,6 +21,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use report::ReportTo;
 use ui::{Color, MessageFormat};
 pub use ui::{Exit, Ui};
 
@@ -45,6 +48,12 @@ pub struct Global {
     /// How findings and results are printed
     #[arg(long, value_enum, default_value = "human", global = true)]
     pub message_format: MessageFormat,
+    /// Write a report to a file as well: json, junit or markdown; may be given several times
+    #[arg(long, value_name = "FORMAT=FILE", global = true)]
+    pub report: Vec<ReportTo>,
+    /// Count warnings as errors
+    #[arg(long, value_enum, value_name = "WHAT", global = true)]
+    pub deny: Vec<Deny>,
     /// When to use colour
     #[arg(long, value_enum, default_value = "auto", global = true)]
     pub color: Color,
@@ -57,6 +66,13 @@ pub struct Global {
     /// Directory of the certificate store [default: pki/ beside mesh.toml]
     #[arg(long, value_name = "DIR", env = "FITOUT_PKI", global = true)]
     pub pki: Option<PathBuf>,
+}
+
+/// What `--deny` can deny.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Deny {
+    /// Findings of severity warning.
+    Warnings,
 }
 
 impl Global {
@@ -97,6 +113,24 @@ pub enum Verb {
     Pki(pki::Args),
 }
 
+impl Verb {
+    /// The verb as it is typed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verb::Init(_) => "init",
+            Verb::Plan(_) => "plan",
+            Verb::Build(_) => "build",
+            Verb::Render(_) => "render",
+            Verb::Verify(_) => "verify",
+            Verb::Check(_) => "check",
+            Verb::Gate(_) => "gate",
+            Verb::Why(_) => "why",
+            Verb::Explain(_) => "explain",
+            Verb::Pki(_) => "pki",
+        }
+    }
+}
+
 /// What every verb returns.
 pub type VerbResult = Result<Exit, Problem>;
 
@@ -111,7 +145,7 @@ pub fn main() -> i32 {
             return status as i32;
         }
     };
-    let ui = Ui::new(cli.global.message_format, cli.global.color, cli.global.quiet);
+    let ui = Ui::new(&cli.global, cli.verb.name());
     let global = &cli.global;
     let result = match &cli.verb {
         Verb::Init(args) => init::run(args, global, &ui),
@@ -130,5 +164,5 @@ pub fn main() -> i32 {
         Ok(exit) => exit,
         Err(problem) => ui.problem(&problem),
     };
-    exit as i32
+    ui.finish(exit) as i32
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
-use super::{Exit, Global, Ui, VerbResult};
+use super::{Exit, Global, Ui, VerbResult, project, rules};
 use crate::declaration::{self, Mesh, Node};
+use crate::finding::record::{DECLARATION, STORE};
 use crate::finding::{Finding, Problem, has_errors};
 use crate::image::rules::unknown_node;
 use crate::pki::inspect::date;
@@ -76,7 +77,8 @@ impl Unlock {
 /// # Errors
 /// When the declaration or the store is wrong, or it cannot be carried out.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
-    let loaded = declaration::load(&global.mesh_directory())?;
+    let loaded = project::declared(global, ui)?;
+    ui.applied(DECLARATION, declaration::RULES);
     ui.findings(&loaded.warnings);
     let (mesh, now) = (&loaded.mesh, OffsetDateTime::now_utc());
     match &args.verb {
@@ -185,12 +187,11 @@ fn finish(problems: Vec<Problem>) -> VerbResult {
 fn show(mesh: &Mesh, now: OffsetDateTime, global: &Global, ui: &Ui) -> VerbResult {
     let store = Public::open(&global.pki_directory())?;
     let (rows, findings) = status(&store, mesh, now)?;
-    if ui.json() {
-        rows.iter().for_each(|row| ui.object(&object(row, now)));
-    } else {
-        ui.write(&table(&rows, now));
-        ui.line("");
-    }
+    rows.iter().for_each(|row| ui.object(&object(row, now)));
+    ui.write(&table(&rows, now));
+    ui.line("");
+    let findings = ui.judge(findings);
+    ui.applied(STORE, &rules::of_status());
     ui.findings(&findings);
     Ok(if has_errors(&findings) { Exit::Findings } else { Exit::Clean })
 }

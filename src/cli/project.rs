@@ -2,8 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use super::{Global, Ui};
-use crate::finding::{Failure, Problem};
+use super::{Global, Ui, rules};
+use crate::declaration::{self, Loaded};
+use crate::finding::record::DECLARATION;
+use crate::finding::{Failure, Problem, has_errors};
 use crate::image::cache::Cache;
 use crate::image::project::{Project, Tools};
 use crate::process;
@@ -16,14 +18,41 @@ pub fn cache(global: &Global) -> Result<Cache, Failure> {
     Cache::open(global.cache_dir.as_deref())
 }
 
+/// Reads the declaration; its `[allow]` holds for all findings from here on. Prints nothing: the warnings go on with the
+/// others.
+///
+/// # Errors
+/// As [`declaration::load_with`]; with `--deny warnings` any warning, before anything is made.
+pub fn declared(global: &Global, ui: &Ui) -> Result<Loaded, Problem> {
+    let rulebook = rules::rulebook();
+    let Loaded { mesh, warnings } = declaration::load_with(&global.mesh_directory(), &rulebook)?;
+    ui.allow(mesh.allowed_on(rulebook.today));
+    let warnings = ui.judge(warnings);
+    if has_errors(&warnings) { Err(warnings.into()) } else { Ok(Loaded { mesh, warnings }) }
+}
+
 /// Reads the declaration, gets the base and plans; prints the warnings.
 ///
 /// # Errors
-/// As [`Project::prepare`].
+/// As [`declared`] and [`Project::prepare`]; with `--deny warnings` any warning.
 pub fn prepare(global: &Global, ui: &Ui, cache: &Cache, locked: bool) -> Result<Project, Problem> {
+    let loaded = declared(global, ui)?;
+    planned(loaded, ui, cache, locked)
+}
+
+/// As [`prepare`], of a declaration that was read.
+///
+/// # Errors
+/// As [`Project::prepare`]; with `--deny warnings` any warning.
+pub fn planned(loaded: Loaded, ui: &Ui, cache: &Cache, locked: bool) -> Result<Project, Problem> {
     let epoch = epoch()?;
     let tools = Tools { cache, make: &process::mmdebstrap::make, epoch, progress: ui };
-    let project = Project::prepare(&global.mesh_directory(), &tools, locked)?;
+    let mut project = Project::prepare(loaded, &tools, locked)?;
+    project.warnings = ui.judge(project.warnings);
+    if has_errors(&project.warnings) {
+        return Err(project.warnings.into());
+    }
+    ui.applied(DECLARATION, &rules::of_declaration());
     ui.findings(&project.warnings);
     Ok(project)
 }

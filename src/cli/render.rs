@@ -37,10 +37,11 @@ pub struct Args {
 /// Findings of the declaration, or when something cannot be written.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let cache = project::cache(global)?;
+    let loaded = project::declared(global, ui)?;
     let passphrase = Source::of_process(args.passphrase_file.as_deref());
     let say = |line: &str| ui.status(line);
     let store = Store::open(&global.pki_directory(), &Access { passphrase: &passphrase, say: &say })?;
-    let project = project::prepare(global, ui, &cache, args.locked)?;
+    let project = project::planned(loaded, ui, &cache, args.locked)?;
     let nodes = project.nodes(&args.nodes)?;
     if std::fs::read_dir(&args.out).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Failure::new(format!("{} is not empty", args.out.display()))

@@ -1,19 +1,29 @@
-//! What the verbs print with: findings and results to stdout, progress to stderr.
+//! What the verbs print with: findings and results to stdout, progress to stderr, and at the end what is printed as a
+//! whole: a JUnit document, annotations, a job summary, the files of `--report`.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::finding::{self, Failure, Finding, Problem};
+use super::Global;
+use super::report::{self, ReportFormat};
+use crate::finding::record::{Case, Counts, Record, Verdict};
+use crate::finding::{self, Allowance, Failure, Finding, Policy, Problem, Rule};
 use crate::image::progress::{Progress, Step};
 
 /// `--message-format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum MessageFormat {
-    /// For people.
+    /// For people
     Human,
-    /// One JSON object a line.
+    /// One JSON object a line: docs/message-format.md
     Json,
+    /// For people, with an annotation for each finding, and a job summary in $GITHUB_STEP_SUMMARY
+    Github,
+    /// One JUnit XML document on stdout; what people read goes to stderr
+    Junit,
 }
 
 /// `--color`.
@@ -40,6 +50,17 @@ pub enum Exit {
     Failure = 3,
 }
 
+/// What a run has said so far.
+#[derive(Debug, Default)]
+struct State {
+    record: Record,
+    policy: Policy,
+    /// Every JSON line, for `--report json=FILE`.
+    lines: Vec<String>,
+    /// Another process prints what is printed at the end.
+    handed_over: bool,
+}
+
 /// The user's terminal or log.
 #[derive(Debug)]
 pub struct Ui {
@@ -47,21 +68,41 @@ pub struct Ui {
     color: bool,
     bars: bool,
     quiet: bool,
+    reports: Vec<report::ReportTo>,
+    state: Mutex<State>,
 }
 
 impl Ui {
-    /// Decides colour and bars once, from the options and the terminal.
-    pub fn new(format: MessageFormat, color: Color, quiet: bool) -> Ui {
+    /// Decides colour and bars once, from the options and the terminal. `verb` is what reports call the run.
+    pub fn new(global: &Global, verb: &str) -> Ui {
+        let format = global.message_format;
         let human = format == MessageFormat::Human;
         let color = human
-            && match color {
+            && match global.color {
                 Color::Always => true,
                 Color::Never => false,
                 Color::Auto => {
                     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stdout().is_terminal()
                 }
             };
-        Ui { format, color, bars: human && !quiet && std::io::stderr().is_terminal(), quiet }
+        let state = State {
+            record: Record { verb: verb.to_owned(), ..Record::default() },
+            policy: Policy { deny_warnings: !global.deny.is_empty(), allowed: Vec::new() },
+            ..State::default()
+        };
+        Ui {
+            format,
+            color,
+            bars: human && !global.quiet && std::io::stderr().is_terminal(),
+            quiet: global.quiet,
+            reports: global.report.clone(),
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Nothing here leaves the state half changed, so a panic elsewhere is no reason to stop.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True when the output is for programs: results are then JSON objects, one a line.
@@ -74,61 +115,101 @@ impl Ui {
         self.color
     }
 
-    /// A line of result on stdout. A closed pipe ends the program quietly, as `head` expects.
+    /// Entries of `[allow]` that hold today: findings from here on are measured by them.
+    pub fn allow(&self, allowed: Vec<Allowance>) {
+        self.state().policy.allowed = allowed;
+    }
+
+    /// Findings as they count: allowed ones taken out, denied warnings made errors. A verb that counts or decides by
+    /// findings does it with these; printing them again changes nothing.
+    pub fn judge(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        self.state().policy.apply(findings)
+    }
+
+    /// Says that these rules were applied to an image, or to another suite of [`finding::record`]: a JUnit report shows
+    /// those that found nothing as passed.
+    pub fn applied(&self, suite: &str, rules: &[&'static Rule]) {
+        self.state().record.applied.push((suite.to_owned(), rules.to_vec()));
+    }
+
+    /// A verdict for the summary; a verb prints its own line.
+    pub fn verdict(&self, subject: &str, text: &str, good: bool) {
+        let verdict = Verdict { subject: subject.to_owned(), text: text.to_owned(), good };
+        self.state().record.verdicts.push(verdict);
+    }
+
+    /// A step for reports; a verb prints its own line.
+    pub fn case(&self, case: Case) {
+        self.state().record.cases.push(case);
+    }
+
+    /// A line of result for people on stdout; silent with json. A closed pipe ends the program quietly, as `head`
+    /// expects.
     pub fn line(&self, text: impl AsRef<str>) {
         self.write(&format!("{}\n", text.as_ref()));
     }
 
-    /// Text on stdout as it is. What cannot be written ends the program with exit 3: a report that is cut short must
-    /// not pass for a clean one.
+    /// Text for people on stdout: as it is, in a log of GitHub's without commands, on stderr when stdout is for a
+    /// document; silent with json.
     pub fn write(&self, text: &str) {
-        let mut out = std::io::stdout().lock();
-        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            if error.kind() == std::io::ErrorKind::BrokenPipe {
-                std::process::exit(Exit::Clean as i32);
-            }
-            let mut err = std::io::stderr().lock();
-            // With both streams gone the exit status says it.
-            let _ = writeln!(err, "error: cannot write to stdout: {error}");
-            std::process::exit(Exit::Failure as i32);
+        match self.format {
+            MessageFormat::Human => to_stdout(text),
+            MessageFormat::Json => {}
+            MessageFormat::Github => to_stdout(&finding::github::inert(text)),
+            MessageFormat::Junit if self.quiet => {}
+            MessageFormat::Junit => to_stderr(text),
         }
     }
 
-    /// A result for programs: one line, only with `--message-format json`.
+    /// A result for programs: one line with `--message-format json`, and in the file of `--report json=FILE`.
     pub fn object(&self, value: &serde_json::Value) {
+        self.json_line(finding::json::versioned(value).to_string());
+    }
+
+    fn json_line(&self, line: String) {
         if self.json() {
-            self.line(value.to_string());
+            to_stdout(&format!("{line}\n"));
+        }
+        if self.reports.iter().any(|r| r.format == ReportFormat::Json) {
+            self.state().lines.push(line);
         }
     }
 
     /// A line for people on stderr about what is being done; silent with `--quiet` and json.
     pub fn status(&self, text: impl AsRef<str>) {
         if !self.quiet && !self.json() {
-            let mut err = std::io::stderr().lock();
-            // A closed stderr is no reason to stop the work.
-            let _ = writeln!(err, "{}", text.as_ref());
+            self.log(&format!("{}\n", text.as_ref()));
+        }
+    }
+
+    /// Text for people on stderr.
+    fn log(&self, text: &str) {
+        // GitHub's runner reads commands from both streams.
+        if self.format == MessageFormat::Github {
+            to_stderr(&finding::github::inert(text));
+        } else {
+            to_stderr(text);
         }
     }
 
     /// Prints findings in the chosen format.
     pub fn findings(&self, findings: &[Finding]) {
-        for finding in findings {
-            match self.format {
-                MessageFormat::Human => self.write(&finding::human::render(finding, self.color)),
-                MessageFormat::Json => self.line(finding::json::render(finding)),
+        for finding in self.judge(findings.to_vec()) {
+            self.json_line(finding::json::render(&finding));
+            if !self.json() {
+                self.write(&finding::human::render(&finding, self.color));
             }
+            self.state().record.findings.push(finding);
         }
     }
 
     /// Prints a failure.
     pub fn failure(&self, failure: &Failure) {
-        match self.format {
-            MessageFormat::Human => {
-                let mut err = std::io::stderr().lock();
-                let _ = write!(err, "{}", finding::human::render_failure(failure, self.color));
-            }
-            MessageFormat::Json => self.line(finding::json::render_failure(failure)),
+        self.json_line(finding::json::render_failure(failure));
+        if !self.json() {
+            self.log(&finding::human::render_failure(failure, self.color));
         }
+        self.state().record.failures.push(failure.clone());
     }
 
     /// Prints a problem and gives the exit status of a declaration's problem: 2 for findings, 3 for a failure.
@@ -144,6 +225,68 @@ impl Ui {
             }
         }
     }
+
+    /// Another process of the same run prints what is printed at the end.
+    pub fn hand_over(&self) {
+        self.state().handed_over = true;
+    }
+
+    /// Prints what is printed as a whole, writes the reports, and gives the exit status: never clean when a denied
+    /// warning was printed.
+    pub fn finish(&self, exit: Exit) -> Exit {
+        if self.state().handed_over {
+            return exit;
+        }
+        let counts = Counts::of(&self.state().record.findings);
+        let exit = if exit == Exit::Clean && counts.denied > 0 { Exit::Findings } else { exit };
+        self.object(&serde_json::json!({"type": "end", "exit": exit as i32, "errors": counts.errors,
+            "warnings": counts.warnings, "notices": counts.notices, "allowed": counts.allowed, "denied": counts.denied}));
+        match self.documents() {
+            Ok(()) => exit,
+            Err(failure) => {
+                to_stderr(&finding::human::render_failure(&failure, false));
+                Exit::Failure
+            }
+        }
+    }
+
+    fn documents(&self) -> Result<(), Failure> {
+        let state = self.state();
+        match self.format {
+            MessageFormat::Human | MessageFormat::Json => {}
+            MessageFormat::Junit => to_stdout(&finding::junit::render(&state.record)?),
+            MessageFormat::Github => {
+                let workspace = report::workspace()?;
+                let findings = state.record.by_weight();
+                to_stdout(&finding::github::render(&findings, &state.record.failures, &workspace));
+                if let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|f| !f.is_empty()) {
+                    report::append_summary(&PathBuf::from(file), &state.record)?;
+                }
+            }
+        }
+        for to in &self.reports {
+            report::write(to, &state.record, &state.lines)?;
+        }
+        Ok(())
+    }
+}
+
+/// Text on stdout. What cannot be written ends the program with exit 3: a report that is cut short must not pass for a
+/// clean one.
+fn to_stdout(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(Exit::Clean as i32);
+        }
+        to_stderr(&format!("error: cannot write to stdout: {error}\n"));
+        std::process::exit(Exit::Failure as i32);
+    }
+}
+
+/// Text on stderr. A closed stderr is no reason to stop the work; with both streams gone the exit status says it.
+fn to_stderr(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 impl Progress for Ui {

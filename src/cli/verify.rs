@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use time::OffsetDateTime;
 
-use super::{Exit, Global, Ui, VerbResult, explain, project};
-use crate::finding::{Failure, Finding, Problem, Severity, has_errors};
+use super::{Exit, Global, Ui, VerbResult, explain, project, rules};
+use crate::finding::record::Counts;
+use crate::finding::{Failure, Finding, Problem, has_errors};
 use crate::image::progress::Progress;
 use crate::pki::store::Public;
 use crate::verify::{self, Image, declared, units};
@@ -55,6 +56,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     if declared {
         let whole = images.iter().filter(|(_, found)| verify::is_whole(found)).map(|(image, _)| image);
         findings.extend(compare(global, ui, whole)?);
+    }
+    let all: Vec<&Image> = images.iter().map(|(image, _)| image).collect();
+    verify::locate(&mut findings, &all);
+    let findings = ui.judge(findings);
+    for (image, _) in images.iter().filter(|(_, container)| verify::is_whole(container)) {
+        ui.applied(&image.name, &rules::of_image(images.len() > 1, declared));
     }
     ui.findings(&findings);
     for (image, container) in &images {
@@ -118,40 +125,40 @@ fn compare<'a>(global: &Global, ui: &Ui, images: impl Iterator<Item = &'a Image>
 
 /// The proof and the verdict of one image.
 fn summary(ui: &Ui, image: &Image, whole: bool, findings: &[Finding], declared: bool) {
-    let count = |severity| findings.iter().filter(|f| f.severity == severity && verify::concerns(f, image)).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counts = Counts::of(findings.iter().filter(|f| verify::concerns(f, image)));
+    let node = image.manifest.as_ref().map(|m| m.node.as_str());
     if !whole {
-        ui.object(
-            &serde_json::json!({"type": "verdict", "image": image.name, "claim": "not readable", "errors": errors}),
-        );
+        ui.verdict(&image.name, "not readable to its end, so nothing is proven", false);
+        ui.object(&serde_json::json!({"type": "verdict", "image": image.name, "node": node, "claim": "not readable",
+            "errors": counts.errors, "warnings": counts.warnings, "allowed": counts.allowed, "proof": null,
+            "identity": null}));
         if !ui.json() {
             ui.line(format!("{}: not readable to its end, so nothing is proven", image.name));
         }
         return;
     }
     let proof = units::proof(image);
-    let claim = match (errors, declared) {
+    let claim = match (counts.errors, declared) {
         (0, true) => "as declared",
         (0, false) => "self-consistent",
         (_, true) => "not as declared",
         (_, false) => "not self-consistent",
     };
-    let node = image.manifest.as_ref().map(|m| m.node.as_str());
+    let identity = crate::tree::digest::identity(&image.tree);
+    ui.verdict(&image.name, &format!("{claim}: {}", counts.words()), counts.errors == 0);
     ui.object(&serde_json::json!({"type": "verdict", "image": image.name, "node": node, "claim": claim,
-        "errors": errors, "warnings": warnings, "proof": proof,
-        "identity": crate::tree::digest::identity(&image.tree)}));
+        "errors": counts.errors, "warnings": counts.warnings, "allowed": counts.allowed, "proof": proof,
+        "identity": identity}));
     if ui.json() {
         return;
     }
-    let noun = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     ui.line(format!(
-        "{}: node {}: {claim}: {}, {} ({} entries, identity {})",
+        "{}: node {}: {claim}: {} ({} entries, identity {})",
         image.name,
         node.unwrap_or("unknown"),
-        noun(errors, "error"),
-        noun(warnings, "warning"),
+        counts.words(),
         image.tree.entries.len(),
-        &crate::tree::digest::identity(&image.tree).hex()[..16]
+        &identity.hex()[..16]
     ));
     for line in proof.lines() {
         ui.line(format!("  {line}"));

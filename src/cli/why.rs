@@ -1,8 +1,9 @@
 //! `fitout why NODE PATH`: what put a path into a node's image.
 
+use super::usage::PATH_UNKNOWN;
 use super::{Exit, Global, Ui, VerbResult, project};
 use crate::etcd::birth::ClusterState;
-use crate::finding::{Problem, Rule, Severity};
+use crate::finding::Problem;
 use crate::overlay::ledger::{Action, Record, Scope};
 use crate::pki::store::Public;
 use crate::tree::TreePath;
@@ -15,17 +16,6 @@ pub struct Args {
     /// Absolute path in its image
     path: String,
 }
-
-/// A path that no image can have.
-pub static PATH_UNKNOWN: Rule = Rule {
-    code: "path-unknown",
-    family: "usage",
-    severity: Severity::Error,
-    summary: "the path is not in the node's image",
-    explanation: "`fitout why NODE PATH` answers for every path of the image: those that an overlay put, replaced, edited or \
-        removed, and those that are the base's. This one is neither. Paths are absolute; links in the base are followed \
-        on all but the last element, as the overlays' are.",
-};
 
 /// Prints the ledger's answer.
 ///

@@ -70,6 +70,7 @@ pub(super) fn decode(mut file: Table<'_>, directory: &Path) -> Mesh {
         sites.insert(name.value.clone(), Site { name });
     }
     let nodes = nodes::nodes(&mut file);
+    let allow = super::allow::decode(&mut file);
     file.finish();
     Mesh {
         directory: directory.to_owned(),
@@ -86,6 +87,7 @@ pub(super) fn decode(mut file: Table<'_>, directory: &Path) -> Mesh {
         clock: Clock::default(),
         sites,
         nodes,
+        allow,
         profiles: BTreeMap::new(),
         overlays: BTreeMap::new(),
         templates: BTreeMap::new(),

@@ -2,6 +2,7 @@
 //!
 //! [`load`] reads the files, everything else is pure.
 
+mod allow;
 mod files;
 mod manifest;
 mod mesh_file;
@@ -21,6 +22,7 @@ mod votes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use allow::{LONGEST, Rulebook};
 pub use files::{Files, MESH_FILE};
 pub use model::*;
 pub use profile::MESH_OVERLAY;
@@ -59,11 +61,27 @@ pub fn load(directory: &Path) -> Result<Loaded, Problem> {
     Ok(parse(&Files::read(directory)?)?)
 }
 
+/// As [`load`], and looks at the codes and dates of `[allow]` too.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(directory: &Path, rulebook: &Rulebook) -> Result<Loaded, Problem> {
+    Ok(parse_with(&Files::read(directory)?, Some(rulebook))?)
+}
+
 /// The mesh that files in memory declare; pure.
 ///
 /// # Errors
 /// All findings of all files when one of them is an error.
 pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
+    parse_with(files, None)
+}
+
+/// As [`parse`]; with a rulebook the codes and dates of `[allow]` are looked at too.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(files: &Files, rulebook: Option<&Rulebook>) -> Result<Loaded, Vec<Finding>> {
     let reports = Reports::default();
     let Some(mesh_file) = files.mesh() else {
         return Err(vec![
@@ -88,6 +106,7 @@ pub fn parse(files: &Files) -> Result<Loaded, Vec<Finding>> {
         mesh.overlays = overlays;
         mesh.templates = files.templates();
         rules::run(&mesh, &reports);
+        allow::check(&mesh, rulebook, &reports);
         rules::unused::check(&mesh, files, &reports);
         let (profiles, overlays) = (rules::unused::used_profiles(&mesh), rules::unused::used_overlays(&mesh));
         mesh.profiles.retain(|name, _| profiles.contains(name));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::finding::Spanned;
+use crate::finding::{Allowance, Spanned};
 
 /// The whole declared system.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct Mesh {
     pub sites: BTreeMap<String, Site>,
     /// All nodes by name, with `[nodes.*]` groups expanded.
     pub nodes: BTreeMap<String, Node>,
+    /// `[allow.*]`, in the order of the file; those that are over, too.
+    pub allow: Vec<Allowance>,
     /// Every profile that a node uses, by name.
     pub profiles: BTreeMap<String, Profile>,
     /// Every overlay that a used profile names or requires, by name.

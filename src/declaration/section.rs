@@ -18,6 +18,7 @@ pub(super) enum Section {
     Pki,
     Sites,
     Nodes,
+    Allow,
     Profiles,
     Overlays,
     /// References between nodes, profiles, overlays, sites.
@@ -26,8 +27,16 @@ pub(super) enum Section {
 
 impl Section {
     /// All sections of `mesh.toml`.
-    pub const OF_MESH_FILE: [Section; 7] =
-        [Section::Mesh, Section::Image, Section::Base, Section::Registry, Section::Pki, Section::Sites, Section::Nodes];
+    pub const OF_MESH_FILE: [Section; 8] = [
+        Section::Mesh,
+        Section::Image,
+        Section::Base,
+        Section::Registry,
+        Section::Pki,
+        Section::Sites,
+        Section::Nodes,
+        Section::Allow,
+    ];
 }
 
 /// Findings and broken sections.

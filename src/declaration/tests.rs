@@ -7,7 +7,7 @@ use super::*;
 
 /// `code:line:column` of every finding; files other than mesh.toml are named.
 fn said(files: &Files) -> Vec<String> {
-    let findings = match parse(files) {
+    let findings = match parse_with(files, Some(&rulebook())) {
         Ok(loaded) => loaded.warnings,
         Err(findings) => findings,
     };
@@ -22,6 +22,12 @@ fn said(files: &Files) -> Vec<String> {
             None => f.code.to_owned(),
         })
         .collect()
+}
+
+/// The declaration's own rules, of which errors may not be allowed, on the last day of November 2026.
+fn rulebook() -> Rulebook {
+    let never = |rule: &Rule| (rule.severity == Severity::Error).then_some("it is an error");
+    Rulebook { today: time::macros::date!(2026 - 11 - 30), rules: RULES.iter().map(|r| (*r, never(r))).collect() }
 }
 
 /// A good mesh with one text replaced by another.
@@ -156,6 +162,55 @@ const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     (QUORUM, "network =", "corosync-sites = [\"lisbon\", \"porto\", \"madrid\"]\nnetwork =", &[]),
     // not used
     (QUORUM, "[site.porto]", "[site.porto]\n[site.faro]", &["unused:21:7"]),
+    // what is allowed for a time; the tests' day is 2026-11-30
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\n[pki]", &[]),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.unused]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\nnodes = [\"lis1\", \"edge-002\"]\n[pki]",
+        &[],
+    ),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.unusde]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\n[pki]",
+        &["allow-unknown-code:16:8"],
+    ),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.odd-voters]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\n[pki]",
+        &["allow-refused:16:8"],
+    ),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2026-11-30\n[pki]", &[]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2026-11-29\n[pki]", &["allow-expired:16:8"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2028-01-04\n[pki]", &[]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2028-01-05\n[pki]", &["allow-too-far:18:9"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = \"2027-03-31\"\n[pki]", &["wrong-type:18:9"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2027-03-31T10:00:00Z\n[pki]", &["invalid-value:18:9"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\nuntil = 2027-02-30\n[pki]", &["toml-syntax:18:9"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \" \"\nuntil = 2027-03-31\n[pki]", &["invalid-value:17:10"]),
+    (QUORUM, "[pki]", "[allow.unused]\nuntil = 2027-03-31\n[pki]", &["missing-key:16:8"]),
+    (QUORUM, "[pki]", "[allow.unused]\nreason = \"r\"\n[pki]", &["missing-key:16:8"]),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.unused]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\nnodes = [\"lis2\"]\n[pki]",
+        &["unknown-reference:19:10"],
+    ),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.unused]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\nnodes = []\n[pki]",
+        &["invalid-value:19:1"],
+    ),
+    (
+        QUORUM,
+        "[pki]",
+        "[allow.unused]\nreason = \"it comes in spring\"\nuntil = 2027-03-31\nwhen = 1\n[pki]",
+        &["unknown-key:19:1"],
+    ),
+    (QUORUM, "[pki]", "[allow]\nunused = \"r\"\n[pki]", &["wrong-type:17:10"]),
     // parameters of a node
     (
         QUORUM,
@@ -499,4 +554,17 @@ fn damaged_files_are_answered_and_shown() {
             }
         }
     }
+}
+
+#[test]
+fn what_holds_today_and_codes_that_nobody_knows_here() {
+    let entry =
+        "[allow.unused]\nreason = \"r\"\nuntil = 2027-03-31\n[allow.of-later]\nreason = \"r\"\nuntil = 2020-01-01\n";
+    let files = files(&format!("{QUORUM}{entry}"));
+    // Without a rulebook any code will do, and no date is over.
+    let mesh = parse(&files).unwrap().mesh;
+    let codes = |today| mesh.allowed_on(today).into_iter().map(|a| a.code).collect::<Vec<_>>();
+    assert_eq!(codes(time::macros::date!(2027 - 03 - 31)), ["unused"]);
+    assert_eq!(codes(time::macros::date!(2027 - 04 - 01)), Vec::<String>::new());
+    assert_eq!(said(&files).len(), 2, "{:?}", said(&files));
 }

@@ -5,21 +5,28 @@ use std::sync::Arc;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Origin, Renderer, Snippet};
 
-use super::{Failure, Finding, Severity, Source, Span};
+use super::{Failure, Finding, Severity, Source, Span, Standing};
 
 /// Longest line that the renderer may lay out; longer messages are not wrapped, only source lines are cut.
 const WIDTH: usize = 120;
 
-/// Renders one finding, with a final blank line.
+/// Renders one finding, with a final blank line. One that is allowed is shortened to what it says and why it is allowed.
 pub fn render(finding: &Finding, color: bool) -> String {
+    if let Standing::Allowed { until, reason } = &finding.standing {
+        return format!(
+            "allowed[{}]: {}\n  = allowed until {until}: {}\n\n",
+            finding.code,
+            headline(finding),
+            clean(reason)
+        );
+    }
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         // rustc's word for the least level would be `note`; ours is a word of the contract.
         Severity::Notice => Level::INFO.with_name("notice"),
     };
-    let subject = if finding.subject.is_empty() { String::new() } else { format!("{}: ", clean(&finding.subject)) };
-    let title = format!("{subject}{}", clean(&finding.message));
+    let title = headline(finding);
     let label = clean(&finding.label);
     let related: Vec<(&Span, String)> = finding.related.iter().map(|(span, text)| (span, clean(text))).collect();
     let notes: Vec<String> = finding.notes.iter().map(|n| clean(n)).collect();
@@ -32,8 +39,20 @@ pub fn render(finding: &Finding, color: bool) -> String {
     if let Some(help) = &help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
+    if finding.standing == Standing::Denied {
+        group = group.element(Level::NOTE.message(DENIED));
+    }
     let text = renderer(color).render(&[group]);
     format!("{}\n\n", text.trim_end())
+}
+
+/// What a denied warning says of itself.
+const DENIED: &str = "denied: a warning, which `--deny warnings` counts as an error";
+
+/// `lis1: the image has no etcd`.
+fn headline(finding: &Finding) -> String {
+    let subject = if finding.subject.is_empty() { String::new() } else { format!("{}: ", clean(&finding.subject)) };
+    format!("{subject}{}", clean(&finding.message))
 }
 
 /// Renders a failure, with a line end.
@@ -157,6 +176,35 @@ error[unknown-key]: node.lis1.adress: unknown key `adress`
 notice[unknown-key]: lis1: the image has no etcd
  |
  = help: install it
+
+
+"#]]
+        );
+    }
+
+    #[test]
+    fn what_is_denied_says_so_and_what_is_allowed_is_short() {
+        let mut finding = RULE.finding("lis1", "the image has no etcd").note("a note").help("install it");
+        finding.standing = Standing::Denied;
+        assert_data_eq!(
+            render(&finding, false),
+            str![[r#"
+error[unknown-key]: lis1: the image has no etcd
+ |
+ = note: a note
+ = help: install it
+ = note: denied: a warning, which `--deny warnings` counts as an error
+
+
+"#]]
+        );
+        let until = time::macros::date!(2027 - 03 - 31);
+        finding.standing = Standing::Allowed { until, reason: "it comes in\u{1b}[31m spring".into() };
+        assert_data_eq!(
+            render(&finding, true),
+            str![[r#"
+allowed[unknown-key]: lis1: the image has no etcd
+  = allowed until 2027-03-31: it comes in/u{1b}[31m spring
 
 
 "#]]

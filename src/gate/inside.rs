@@ -34,7 +34,8 @@ pub fn run(plan: &Plan, reporter: &dyn Reporter) -> Result<bool, Failure> {
     fit_together(&images)?;
     cover_run()?;
     let machines = boot(plan, &images, files, reporter)?;
-    let mut stage = Stage { machines, images: &images };
+    let judge = |findings| reporter.judge(findings);
+    let mut stage = Stage { machines, images: &images, judge: &judge };
     let passed = play(&mut stage, reporter);
     if !passed.as_ref().is_ok_and(|passed| *passed && !plan.keep_logs) {
         match logs::keep(&plan.logs, &stage.machines) {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::finding::Finding;
+
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -36,6 +38,8 @@ pub trait Reporter {
     fn status(&self, text: &str);
     /// A step is over.
     fn outcome(&self, outcome: &Outcome);
+    /// Findings as they count: what the mesh allows is taken out, what is denied is an error.
+    fn judge(&self, findings: Vec<Finding>) -> Vec<Finding>;
 }
 
 impl Outcome {
@@ -47,7 +51,7 @@ impl Outcome {
             Verdict::NotRun => ("not-run", None),
         };
         json!({
-            "step": self.step, "claim": self.claim, "verdict": verdict, "cause": cause,
+            "type": "step", "step": self.step, "claim": self.claim, "verdict": verdict, "cause": cause,
             "seconds": self.took.as_secs_f64(), "notes": self.notes,
         })
     }

@@ -9,7 +9,7 @@ use super::compose::{self, Composition};
 use super::lock::{Ids, Lock, LockedBase, LockedUse};
 use super::manifest::{Manifest, SCHEMA};
 use super::progress::Progress;
-use crate::declaration::{self, Mesh, Node};
+use crate::declaration::{Loaded, Mesh, Node};
 use crate::etcd::birth::{self, Birth, ClusterState};
 use crate::finding::{Failure, Finding, Problem};
 use crate::overlay::{self, BaseView, Fitted, Plan};
@@ -52,14 +52,14 @@ pub struct Project {
 }
 
 impl Project {
-    /// Reads the declaration, gets the base, plans every profile and compares with the lock.
+    /// Gets the base of a declaration, plans every profile and compares with the lock.
     ///
     /// # Errors
-    /// All findings of the declaration or of the plan; with `locked`, every difference from the lock; a failure when
+    /// All findings of the plan; with `locked`, every difference from the lock; a failure when
     /// the base cannot be made.
-    pub fn prepare(directory: &Path, tools: &Tools<'_>, locked: bool) -> Result<Project, Problem> {
-        let declaration::Loaded { mesh, mut warnings } = declaration::load(directory)?;
-        let old = Lock::load(directory)?;
+    pub fn prepare(loaded: Loaded, tools: &Tools<'_>, locked: bool) -> Result<Project, Problem> {
+        let Loaded { mesh, mut warnings } = loaded;
+        let old = Lock::load(&mesh.directory)?;
         let locked_users = old.users.iter().map(|(name, ids)| (name.clone(), (ids.uid, ids.gid))).collect();
 
         let packages = overlay::packages(&mesh);

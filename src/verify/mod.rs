@@ -6,6 +6,7 @@ pub mod diff;
 pub mod etcd;
 pub mod image;
 pub mod ledger;
+mod locate;
 pub mod scan;
 pub mod tls;
 pub mod units;
@@ -13,6 +14,7 @@ pub mod units;
 use time::OffsetDateTime;
 
 pub use image::Image;
+pub use locate::locate;
 
 use crate::finding::{Finding, Rule};
 use tls::Matrix;
@@ -65,6 +67,7 @@ pub fn about(image: &str, findings: Vec<Finding>) -> Vec<Finding> {
                 Some(rest) => format!("{image}: {rest}"),
                 None => format!("{image}: {}", finding.subject),
             };
+            finding.image = Some(image.to_owned());
             finding
         })
         .collect()

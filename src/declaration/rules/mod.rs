@@ -12,7 +12,7 @@ mod votes;
 
 use super::model::Mesh;
 use super::section::{Reports, Section};
-use super::{manifest, mesh_file, nodes, table, values};
+use super::{allow, manifest, mesh_file, nodes, table, values};
 use crate::finding::{Finding, Rule};
 
 /// One rule with its function, and the sections that must be sound for it to say anything true.
@@ -35,8 +35,15 @@ const CHECKS: &[&[Check]] = &[
 ];
 
 /// Rules that decoding itself applies.
-const DECODING: &[&[&Rule]] =
-    &[&[&super::MESH_FILE_MISSING], table::RULES, values::RULES, manifest::RULES, mesh_file::RULES, nodes::RULES];
+const DECODING: &[&[&Rule]] = &[
+    &[&super::MESH_FILE_MISSING],
+    table::RULES,
+    values::RULES,
+    manifest::RULES,
+    mesh_file::RULES,
+    nodes::RULES,
+    allow::RULES,
+];
 
 const fn count() -> usize {
     let (mut n, mut i) = (0, 0);

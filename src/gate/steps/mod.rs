@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::machine::Machine;
 use super::wait::Late;
 use crate::declaration::Topology;
-use crate::finding::Failure;
+use crate::finding::{Failure, Finding};
 use crate::image::manifest::Manifest;
 use crate::live::check::manifest;
 use crate::live::client::Client;
@@ -79,6 +79,8 @@ pub struct Stage<'a> {
     pub machines: Vec<Machine>,
     /// The images.
     pub images: &'a [Image],
+    /// Takes findings as they count for this mesh.
+    pub judge: &'a dyn Fn(Vec<Finding>) -> Vec<Finding>,
 }
 
 impl Stage<'_> {
