@@ -124,6 +124,7 @@ impl Verb {
             Verb::Verify(_) => "verify",
             Verb::Check(_) => "check",
             Verb::Gate(_) => "gate",
+            Verb::Diff(_) => "diff",
             Verb::Why(_) => "why",
             Verb::Explain(_) => "explain",
             Verb::Pki(_) => "pki",
