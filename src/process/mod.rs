@@ -2,6 +2,7 @@
 //!
 //! A program that is not installed is a [`crate::finding::Failure`] that names its Debian package.
 
+pub mod analyze;
 pub mod command;
 pub mod log;
 pub mod missing;
