@@ -1,18 +1,20 @@
 //! Files that appear whole or not at all.
 //!
-//! A file is written under a temporary name in the target's directory, forced to the disk, and then takes its final
-//! name. A killed run leaves at most temporary files; they have names of their own, a living run holds a lock on its
-//! own, and [`sweep`] removes the rest at the next start.
+//! A file is written without a name (open(2), `O_TMPFILE`) in the target's file system, forced to the disk, and then takes
+//! its final name: a run that is interrupted or killed leaves nothing. Where the file system cannot do that, it is
+//! written under a temporary name; a living run holds a lock on it, and [`sweep`] removes what killed ones left at the
+//! next start.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat};
 use tempfile::NamedTempFile;
 
 use crate::finding::Failure;
@@ -33,8 +35,66 @@ pub enum Access {
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
 pub struct Atomic {
-    file: NamedTempFile,
+    file: Pending,
     target: PathBuf,
+}
+
+/// A file that has not its final name yet.
+#[derive(Debug)]
+enum Pending {
+    Unnamed(File),
+    Named(NamedTempFile),
+}
+
+impl Pending {
+    fn file(&self) -> &File {
+        match self {
+            Pending::Unnamed(file) => file,
+            Pending::Named(file) => file.as_file(),
+        }
+    }
+
+    /// A file without a name that can be given one later. `O_EXCL` would forbid that, so tempfile's own will not do.
+    fn unnamed(directory: &Path) -> io::Result<Pending> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?);
+        std::fs::symlink_metadata(by_descriptor(&file))?;
+        Ok(Pending::Unnamed(file))
+    }
+
+    fn named(directory: &Path) -> io::Result<Pending> {
+        loop {
+            let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(directory)?;
+            // Another run may sweep between the two calls: it then has the lock, or has removed the file. Where a
+            // file system knows no locks nobody can sweep either.
+            let swept = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive)
+                .is_err_and(|e| e == rustix::io::Errno::WOULDBLOCK)
+                || file.as_file().metadata()?.nlink() == 0;
+            if !swept {
+                return Ok(Pending::Named(file));
+            }
+        }
+    }
+
+    /// Gives it its final name, replacing what was there.
+    fn persist(self, target: &Path) -> io::Result<()> {
+        match self {
+            Pending::Named(file) => file.persist(target).map(drop).map_err(|e| e.error),
+            Pending::Unnamed(file) => {
+                // A link cannot replace a file, a rename can; the name in between lives for a moment.
+                let from = by_descriptor(&file);
+                let link = |to: &Path| Ok(linkat(CWD, &from, CWD, to, AtFlags::SYMLINK_FOLLOW)?);
+                let name =
+                    tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).make_in(directory_of(target), link)?;
+                name.into_temp_path().persist(target).map_err(|e| e.error)
+            }
+        }
+    }
+}
+
+/// The path of an open file (proc(5), `/proc/self/fd`).
+fn by_descriptor(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
 impl Atomic {
@@ -48,28 +108,24 @@ impl Atomic {
 
     fn begin(target: &Path, access: Access) -> io::Result<Atomic> {
         let directory = directory_of(target);
-        loop {
-            let file = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(directory)?;
-            // Another run may sweep between the two calls: it then has the lock, or has removed the file. Where a
-            // file system knows no locks nobody can sweep either.
-            let swept = flock(file.as_file(), FlockOperation::NonBlockingLockExclusive)
-                .is_err_and(|e| e == rustix::io::Errno::WOULDBLOCK)
-                || file.as_file().metadata()?.nlink() == 0;
-            if swept {
-                continue;
-            }
-            let mode = match access {
-                Access::Owner => 0o600,
-                Access::Everyone => 0o644,
-            };
-            file.as_file().set_permissions(Permissions::from_mode(mode))?;
-            return Ok(Atomic { file, target: target.to_owned() });
-        }
+        Self::with(Pending::unnamed(directory).or_else(|_| Pending::named(directory))?, target, access)
+    }
+
+    fn with(file: Pending, target: &Path, access: Access) -> io::Result<Atomic> {
+        let mode = match access {
+            Access::Owner => 0o600,
+            Access::Everyone => 0o644,
+        };
+        file.file().set_permissions(Permissions::from_mode(mode))?;
+        Ok(Atomic { file, target: target.to_owned() })
     }
 
     /// The file to write to.
     pub fn file(&mut self) -> &mut File {
-        self.file.as_file_mut()
+        match &mut self.file {
+            Pending::Unnamed(file) => file,
+            Pending::Named(file) => file.as_file_mut(),
+        }
     }
 
     /// The final name.
@@ -90,9 +146,8 @@ impl Atomic {
     fn store(self) -> Result<PathBuf, Failure> {
         let Atomic { file, target } = self;
         let store = || -> io::Result<()> {
-            file.as_file().sync_all()?;
-            file.persist(&target).map_err(|e| e.error)?;
-            Ok(())
+            file.file().sync_all()?;
+            file.persist(&target)
         };
         store().map_err(|e| Self::failure("store", &target, &e))?;
         Ok(target)
@@ -253,34 +308,41 @@ mod tests {
         names
     }
 
+    /// Both ways of writing, on a file system that can do both.
+    const WAYS: [fn(&Path) -> io::Result<Pending>; 2] = [Pending::unnamed, Pending::named];
+
     #[test]
     fn a_file_appears_whole_with_its_mode() {
-        let directory = tempfile::tempdir().unwrap();
-        for (access, mode) in [(Access::Owner, 0o600), (Access::Everyone, 0o644)] {
+        for (way, (access, mode)) in
+            WAYS.iter().flat_map(|w| [(w, (Access::Owner, 0o600)), (w, (Access::Everyone, 0o644))])
+        {
+            let directory = tempfile::tempdir().unwrap();
             let target = directory.path().join("image");
-            let mut atomic = Atomic::create(&target, access).unwrap();
-            atomic.file().write_all(b"half").unwrap();
-            assert_eq!(atomic.target(), target);
-            assert!(!target.exists() || std::fs::read(&target).unwrap() == b"whole");
-            atomic.file().set_len(0).unwrap();
-            drop(atomic);
-            write(&target, access, b"whole").unwrap();
-            assert_eq!(std::fs::read(&target).unwrap(), b"whole");
-            assert_eq!(target.metadata().unwrap().mode() & 0o7777, mode);
-            assert_eq!(names(directory.path()), ["image"]);
+            for content in [&b"whole"[..], b"another"] {
+                let mut atomic = Atomic::with(way(directory.path()).unwrap(), &target, access).unwrap();
+                assert_eq!(atomic.target(), target);
+                atomic.file().write_all(content).unwrap();
+                assert!(!target.exists() || std::fs::read(&target).unwrap() == b"whole");
+                atomic.commit().unwrap();
+                assert_eq!(std::fs::read(&target).unwrap(), content);
+                assert_eq!(target.metadata().unwrap().mode() & 0o7777, mode);
+                assert_eq!(names(directory.path()), ["image"]);
+            }
         }
     }
 
     #[test]
     fn what_was_there_stays_when_the_new_one_is_given_up() {
-        let directory = tempfile::tempdir().unwrap();
-        let target = directory.path().join("image");
-        write(&target, Access::Owner, b"old").unwrap();
-        let mut atomic = Atomic::create(&target, Access::Owner).unwrap();
-        atomic.file().write_all(b"new").unwrap();
-        assert_eq!(names(directory.path()).len(), 2);
-        drop(atomic);
-        assert_eq!((names(directory.path()).len(), std::fs::read(&target).unwrap()), (1, b"old".to_vec()));
+        for (way, under_way) in WAYS.iter().zip([1, 2]) {
+            let directory = tempfile::tempdir().unwrap();
+            let target = directory.path().join("image");
+            write(&target, Access::Owner, b"old").unwrap();
+            let mut atomic = Atomic::with(way(directory.path()).unwrap(), &target, Access::Owner).unwrap();
+            atomic.file().write_all(b"new").unwrap();
+            assert_eq!(names(directory.path()).len(), under_way);
+            drop(atomic);
+            assert_eq!((names(directory.path()).len(), std::fs::read(&target).unwrap()), (1, b"old".to_vec()));
+        }
     }
 
     #[test]
@@ -315,7 +377,8 @@ mod tests {
         for name in [leftover.as_str(), ".fitout-cache", "other.partial", "image"] {
             std::fs::write(directory.path().join(name), b"").unwrap();
         }
-        let under_way = Atomic::create(&directory.path().join("image"), Access::Owner).unwrap();
+        let named = Pending::named(directory.path()).unwrap();
+        let under_way = Atomic::with(named, &directory.path().join("image"), Access::Owner).unwrap();
         assert_eq!(sweep(directory.path()), Ok(1));
         let left = names(directory.path());
         assert!(!left.contains(&leftover) && left.len() == 4, "{left:?}");
