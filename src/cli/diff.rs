@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{Exit, Global, Ui, VerbResult, project};
 use crate::etcd::birth::ClusterState;
+use crate::finding::record::{Case, Outcome};
 use crate::finding::{Failure, Finding, Problem};
 use crate::image::manifest::Manifest;
 use crate::pki::store::Public;
@@ -71,11 +72,15 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
             (diff::compare(&first, &second), [a.name.clone(), name])
         }
     };
-    if ui.json() {
-        objects(ui, &difference, &names, args.brief);
-    } else {
-        ui.write(&Text { colour: ui.color(), brief: args.brief }.render(&difference, &names));
-    }
+    objects(ui, &difference, &names, args.brief);
+    ui.write(&Text { colour: ui.color(), brief: args.brief }.render(&difference, &names));
+    ui.case(Case {
+        suite: names[0].clone(),
+        name: format!("is the same as {}", names[1]),
+        outcome: if difference.is_empty() { Outcome::Passed } else { Outcome::Failed(summary(&difference)) },
+        notes: difference.paths.keys().map(ToString::to_string).collect(),
+        seconds: None,
+    });
     Ok(if difference.is_empty() { Exit::Clean } else { Exit::Findings })
 }
 

@@ -126,6 +126,7 @@ impl Verb {
             Verb::Gate(_) => "gate",
             Verb::Diff(_) => "diff",
             Verb::Why(_) => "why",
+            Verb::Diff(_) => "diff",
             Verb::Explain(_) => "explain",
             Verb::Pki(_) => "pki",
         }

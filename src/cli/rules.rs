@@ -5,11 +5,12 @@ use time::OffsetDateTime;
 use super::usage;
 use crate::declaration::Rulebook;
 use crate::finding::{Rule, Severity};
+use crate::process::analyze;
 use crate::{declaration, image, live, overlay, pki, verify};
 
 /// The families, in the order in which data flows.
 pub fn all() -> Vec<&'static Rule> {
-    [of_declaration(), pki::RULES.to_vec(), verify::rules(), live::RULES.to_vec(), usage::RULES.to_vec()].concat()
+    [of_declaration(), pki::RULES.to_vec(), of_image(true, true), live::RULES.to_vec(), usage::RULES.to_vec()].concat()
 }
 
 /// What is applied to a declaration until it is a plan.
@@ -39,7 +40,7 @@ pub fn of_image(with_others: bool, declared: bool) -> Vec<&'static Rule> {
         "mesh" => !with_others,
         _ => false,
     };
-    verify::rules().into_iter().filter(|rule| !skipped(rule)).collect()
+    verify::rules().into_iter().chain(analyze::RULES.iter().copied()).filter(|rule| !skipped(rule)).collect()
 }
 
 /// What the declaration needs to judge `[allow]`, today.

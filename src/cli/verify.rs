@@ -10,6 +10,7 @@ use crate::finding::record::Counts;
 use crate::finding::{Failure, Finding, Problem, has_errors};
 use crate::image::progress::Progress;
 use crate::pki::store::Public;
+use crate::process::analyze;
 use crate::verify::{self, Image, declared, units};
 
 /// Arguments of `verify`.
@@ -29,7 +30,7 @@ pub struct Args {
 /// When an image or the declaration cannot be read.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     if args.list {
-        explain::list(ui, &verify::rules());
+        explain::list(ui, &rules::of_image(true, true));
         return Ok(Exit::Clean);
     }
     let step = ui.start("reading images", Some(args.images.len() as u64));
@@ -52,10 +53,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         }
     }
     let (mut findings, matrix) = verify::verify(&images, OffsetDateTime::now_utc());
+    let whole: Vec<&Image> =
+        images.iter().filter(|(_, found)| verify::is_whole(found)).map(|(image, _)| image).collect();
+    findings.par_extend(whole.par_iter().flat_map_iter(|image| verify::about(&image.name, analyze::notices(image))));
     let declared = global.directory.is_some();
     if declared {
-        let whole = images.iter().filter(|(_, found)| verify::is_whole(found)).map(|(image, _)| image);
-        findings.extend(compare(global, ui, whole)?);
+        findings.extend(compare(global, ui, &whole)?);
     }
     let all: Vec<&Image> = images.iter().map(|(image, _)| image).collect();
     verify::locate(&mut findings, &all);
@@ -88,7 +91,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 }
 
 /// Renders each image's node again and compares.
-fn compare<'a>(global: &Global, ui: &Ui, images: impl Iterator<Item = &'a Image>) -> Result<Vec<Finding>, Problem> {
+fn compare(global: &Global, ui: &Ui, images: &[&Image]) -> Result<Vec<Finding>, Problem> {
     let cache = project::cache(global)?;
     let project = project::prepare(global, ui, &cache, false)?;
     let store = Public::open(&global.pki_directory())?;
@@ -97,19 +100,7 @@ fn compare<'a>(global: &Global, ui: &Ui, images: impl Iterator<Item = &'a Image>
         let Some(manifest) = &image.manifest else { continue };
         let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
         let Some(node) = node else {
-            findings.push(
-                declared::OTHER_MESH
-                    .finding(
-                        &image.name,
-                        format!(
-                            "it is node `{}` of mesh `{}`, which {} does not declare",
-                            manifest.node,
-                            manifest.mesh,
-                            global.mesh_directory().join("mesh.toml").display()
-                        ),
-                    )
-                    .help("name the directory of its own mesh with `-C`"),
-            );
+            findings.push(declared::other_mesh(image, manifest, &global.mesh_directory()));
             continue;
         };
         let pki = store.node(&project.mesh, node)?;

@@ -97,6 +97,7 @@ fn ask(tree: &Tree, units: &BTreeSet<UnitName>) -> Result<Vec<String>, Failure> 
         .arg(argument)
         .args(["--man=no", "--recursive-errors=no", "verify", "--"])
         .args(units.iter().map(UnitName::as_str))
+        .clean_environment()
         .env("LC_ALL", "C.UTF-8")
         .env("SYSTEMD_COLORS", "0")
         .deadline(DEADLINE)
