@@ -1,4 +1,7 @@
-//! etcd's configuration file: values by key, each with its line.
+//! etcd's configuration file: values by key, each with its line, as etcd's loader takes them.
+//!
+//! The loader (`sigs.k8s.io/yaml`) reads YAML 1.1, turns it into JSON, and lets Go's decoder match the keys whatever the
+//! case of their letters: `pre-vote: yes` is true, `0144` is 100, and `Name` is `name`. Tried with 3.4.23 to 3.5.30.
 
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
@@ -70,24 +73,40 @@ impl Config {
         let mut config = Config::default();
         for (key, node) in mapping {
             let name = text_of(key);
-            config.push(None, key, node);
+            config.push(None, key, node, text)?;
             if let YamlData::Mapping(inner) = &node.data {
                 for (key, node) in inner {
-                    config.push(Some(&name), key, node);
+                    config.push(Some(&name), key, node, text)?;
                 }
             }
         }
         Ok(config)
     }
 
-    fn push(&mut self, section: Option<&str>, key: &MarkedYaml, node: &MarkedYaml) {
+    fn push(
+        &mut self,
+        section: Option<&str>,
+        key: &MarkedYaml,
+        node: &MarkedYaml,
+        source: &str,
+    ) -> Result<(), ConfigError> {
+        let line = key.span.start.line();
+        let name = text_of(key);
+        if let Some(other) = self.entry(section, &name) {
+            return Err(ConfigError::Yaml { line, reason: format!("`{}` and `{name}` are one key", other.key) });
+        }
         let section = section.map(str::to_owned);
-        self.entries.push(Entry { section, key: text_of(key), value: value_of(node), line: key.span.start.line() });
+        self.entries.push(Entry { section, key: name, value: value_of(node, source), line });
+        Ok(())
     }
 
-    /// The entry of a key.
+    /// The entry of a key, whatever the case of its letters.
     pub fn entry(&self, section: Option<&str>, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.section.as_deref() == section && e.key == key)
+        let is_in = |entry: &Entry| match (entry.section.as_deref(), section) {
+            (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
+            (a, b) => a == b,
+        };
+        self.entries.iter().find(|entry| is_in(entry) && entry.key.eq_ignore_ascii_case(key))
     }
 
     /// A key of the top level as text; numbers as they read. Empty texts count as absent, as they do for etcd.
@@ -149,28 +168,92 @@ impl Entry {
     }
 }
 
+/// A key's name: as it reads, since `on: x` is no flag of ours.
 fn text_of(node: &MarkedYaml) -> String {
-    match value_of(node) {
-        Value::Text(text) => text,
-        Value::Whole(number) => number.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Flag(flag) => flag.to_string(),
+    match &node.data {
+        YamlData::Value(Scalar::String(text)) | YamlData::Representation(text, ..) => text.to_string(),
+        YamlData::Value(Scalar::Integer(number)) => number.to_string(),
+        YamlData::Value(Scalar::FloatingPoint(number)) => number.to_string(),
+        YamlData::Value(Scalar::Boolean(flag)) => flag.to_string(),
         _ => String::new(),
     }
 }
 
-fn value_of(node: &MarkedYaml) -> Value {
+fn value_of(node: &MarkedYaml, source: &str) -> Value {
     match &node.data {
-        YamlData::Value(Scalar::String(text)) => Value::Text(text.to_string()),
-        YamlData::Value(Scalar::Integer(number)) => Value::Whole(*number),
-        YamlData::Value(Scalar::FloatingPoint(number)) => Value::Number(number.into_inner()),
-        YamlData::Value(Scalar::Boolean(flag)) => Value::Flag(*flag),
-        YamlData::Value(Scalar::Null) | YamlData::BadValue | YamlData::Alias(_) => Value::Null,
-        YamlData::Sequence(items) => Value::List(items.iter().map(value_of).collect()),
+        YamlData::Value(scalar) => match plain(node, source) {
+            Some(text) => scalar_of(text),
+            None => match scalar {
+                Scalar::String(text) => Value::Text(text.to_string()),
+                Scalar::Integer(number) => Value::Whole(*number),
+                Scalar::FloatingPoint(number) => number_of(number.into_inner()),
+                Scalar::Boolean(flag) => Value::Flag(*flag),
+                Scalar::Null => Value::Null,
+            },
+        },
+        YamlData::BadValue | YamlData::Alias(_) => Value::Null,
+        YamlData::Sequence(items) => Value::List(items.iter().map(|item| value_of(item, source)).collect()),
         YamlData::Mapping(_) => Value::Section,
         YamlData::Representation(text, ..) => Value::Text(text.to_string()),
-        YamlData::Tagged(_, inner) => value_of(inner),
+        YamlData::Tagged(_, inner) => value_of(inner, source),
     }
+}
+
+/// The text of a scalar that stands without quotes on one line; `None` for others.
+fn plain<'a>(node: &MarkedYaml, source: &'a str) -> Option<&'a str> {
+    let (start, end) = (node.span.start, node.span.end);
+    if start.line() != end.line() {
+        return None;
+    }
+    let line = source.lines().nth(start.line().checked_sub(1)?)?;
+    let at = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+    let text = line.get(at(start.col())..at(end.col()))?.trim();
+    (!text.starts_with(['"', '\'', '|', '>', '&', '*', '!'])).then_some(text)
+}
+
+/// A plain scalar as YAML 1.1 takes it (`go-yaml` v2, resolve.go).
+fn scalar_of(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => return Value::Flag(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "false" | "False" | "FALSE" => {
+            return Value::Flag(false);
+        }
+        _ => {}
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
+        return Value::Text(text.to_owned());
+    }
+    let digits = text.replace('_', "");
+    let (sign, unsigned) = match digits.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, digits.strip_prefix('+').unwrap_or(&digits)),
+    };
+    let (radix, number) = match unsigned.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &unsigned[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &unsigned[2..]),
+        [b'0', b'o' | b'O', ..] => (8, &unsigned[2..]),
+        [b'0', _, ..] => (8, &unsigned[1..]),
+        _ => (10, unsigned),
+    };
+    // No second sign: `from_str_radix` would take one.
+    if number.starts_with(|c: char| c.is_ascii_hexdigit())
+        && let Ok(number) = i64::from_str_radix(number, radix)
+    {
+        return Value::Whole(sign * number);
+    }
+    let is_float = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    match digits.parse::<f64>() {
+        Ok(number) if is_float => number_of(number),
+        _ => Value::Text(text.to_owned()),
+    }
+}
+
+/// Whole numbers that are written with a point or an exponent become whole in JSON.
+fn number_of(number: f64) -> Value {
+    let fits = number.fract() == 0.0 && number.abs() < 9.0e18;
+    if fits { Value::Whole(number as i64) } else { Value::Number(number) }
 }
 
 #[cfg(test)]
@@ -201,9 +284,39 @@ mod tests {
             ("- a\n", "it is not one YAML mapping"),
             ("", "it is not one YAML mapping"),
             ("name: a\nname: b\n", "line 2: duplicated key in mapping"),
+            ("name: a\nName: b\n", "line 2: `name` and `Name` are one key"),
         ] {
             assert_eq!(Config::parse(text).map_err(|e| e.to_string()), Err(want.to_owned()), "{text}");
         }
         assert!(matches!(Config::parse("name: [a\n"), Err(ConfigError::Yaml { .. })));
+    }
+
+    #[test]
+    fn scalars_are_those_of_yaml_1_1() {
+        let cases = [
+            ("yes", Value::Flag(true)),
+            ("off", Value::Flag(false)),
+            ("\"yes\"", Value::Text("yes".into())),
+            ("'1'", Value::Text("1".into())),
+            ("1", Value::Whole(1)),
+            ("-1", Value::Whole(-1)),
+            ("0x64", Value::Whole(100)),
+            ("0144", Value::Whole(100)),
+            ("1_00", Value::Whole(100)),
+            ("1e2 # hundred", Value::Whole(100)),
+            ("100.0", Value::Whole(100)),
+            ("100.5", Value::Number(100.5)),
+            ("99999999999999999999", Value::Number(1e20)),
+            ("1h", Value::Text("1h".into())),
+            ("10.0.0.1", Value::Text("10.0.0.1".into())),
+            ("--1", Value::Text("--1".into())),
+            ("", Value::Null),
+            ("~", Value::Null),
+            ("[yes, x]", Value::List(vec![Value::Flag(true), Value::Text("x".into())])),
+        ];
+        for (text, want) in cases {
+            let config = Config::parse(&format!("Key: {text}\nnext: 1\n")).unwrap();
+            assert_eq!(config.entry(None, "key").map(|e| e.value.clone()), Some(want), "{text}");
+        }
     }
 }

@@ -54,9 +54,10 @@ impl Url {
     /// # Errors
     /// Where etcd would refuse it.
     pub fn parse(text: &str) -> Result<Url, UrlError> {
-        let (tls, rest) = match text.split_once("://") {
-            Some(("https", rest)) => (true, rest),
-            Some(("http", rest)) => (false, rest),
+        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "https" => true,
+            "http" => false,
             _ => return Err(UrlError::Scheme),
         };
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -112,6 +113,7 @@ mod tests {
         let cases = [
             ("https://10.77.0.11:2380", Ok("10.77.0.11 2380 true")),
             ("http://[::1]:2381", Ok("::1 2381 false")),
+            ("HTTPS://10.77.0.11:2380", Ok("10.77.0.11 2380 true")),
             ("https://n1.mesh:2379", Ok("n1.mesh 2379 true")),
             ("10.77.0.11:2380", Err(UrlError::Scheme)),
             ("unix://x:1", Err(UrlError::Scheme)),

@@ -27,13 +27,14 @@ pub const USER: &str = "etcd";
 /// Debian's package of the server.
 pub const PACKAGE: &str = "etcd-server";
 /// The version whose keys are used where the image does not say its own.
-const NEWEST: Version = Version::new(3, 6, 0);
+const NEWEST: Version = Version::new(3, 7, 0);
 
 /// All rules of the family.
 pub static RULES: &[&Rule] = &[
     &file::MISSING,
     &file::SYNTAX,
     &file::UNKNOWN_KEY,
+    &file::OLD_KEY,
     &file::REFUSES,
     &file::TIMING,
     &values::NAME,
@@ -48,6 +49,9 @@ pub static RULES: &[&Rule] = &[
     &values::GATEWAY,
     &values::DEFAULTS,
     &values::UNSAFE,
+    &values::COMPACTION,
+    &values::CIPHERS,
+    &values::PROXY,
     &data::DIRECTORY,
     &data::BAD_VERSION,
     &data::KNOWN_VERSION,

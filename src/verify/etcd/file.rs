@@ -36,6 +36,17 @@ etcd ignores unknown keys without a word, in every version, so the setting is si
 name peers are not authenticated at all. Keys are compared with those of the version that dpkg's status of the image names.",
 );
 
+/// A key that a later version does not read.
+pub static OLD_KEY: Rule = rule(
+    "etcd-key-old",
+    Severity::Warning,
+    "the configuration has a key that etcd gives up",
+    "\
+The etcd in the image reads the key and has something better; a later etcd ignores it without a word, so that an upgrade of the
+base would take the setting away. Of 3.5 these are the API and the proxy of etcd 2, of 3.6 the `experimental-` keys, which 3.7
+does not read. Where 3.6 finds an old key and its new one, it refuses to start.",
+);
+
 /// It would not start.
 pub static REFUSES: Rule = rule(
     "etcd-refuses-start",
@@ -74,20 +85,29 @@ fn keys(facts: &Facts, out: &mut Vec<Finding>) {
             Some(section) => format!("`{}` in `{section}`", entry.key),
             None => format!("`{}`", entry.key),
         };
-        let (message, help) = match reading(version, entry.section.as_deref(), &entry.key) {
+        let (rule, message, help) = match reading(version, entry.section.as_deref(), &entry.key) {
             Reading::Known(_) => continue,
+            Reading::Old { until, instead, .. } => (
+                &OLD_KEY,
+                format!("etcd {version} still reads {place}, and {until} does not any more"),
+                format!("instead: {instead}"),
+            ),
             Reading::Later(since) => (
-                format!("etcd {version} ignores {place}: it is read from {since} on"),
+                &UNKNOWN_KEY,
+                format!("etcd {version} ignores {place} without a word: it is read from {since} on"),
                 "remove it, or use a base with a later etcd".to_owned(),
             ),
-            Reading::Gone(until) => {
-                (format!("etcd {version} ignores {place}: it is not read since {until}"), "remove it".to_owned())
-            }
+            Reading::Gone { since, instead } => (
+                &UNKNOWN_KEY,
+                format!("etcd {version} ignores {place} without a word: it is not read since {since}"),
+                if instead.is_empty() { "remove it".to_owned() } else { format!("instead: {instead}") },
+            ),
             Reading::Unknown(meant) => (
+                &UNKNOWN_KEY,
                 format!("etcd ignores {place} without a word: no version reads it"),
                 meant.map_or_else(|| format!("remove it from {CONFIG}"), |meant| format!("did you mean {meant}?")),
             ),
         };
-        out.push(facts.finding(&UNKNOWN_KEY, entry.line, message).help(help));
+        out.push(facts.finding(rule, entry.line, message).help(help));
     }
 }

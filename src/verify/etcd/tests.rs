@@ -23,6 +23,7 @@ pre-vote: true
 quota-backend-bytes: 2147483648
 auto-compaction-mode: periodic
 auto-compaction-retention: 1h
+snapshot-count: 10000
 enable-grpc-gateway: false
 logger: zap
 client-transport-security:
@@ -110,6 +111,19 @@ const CONFIGS: &[(&str, &str, &[&str])] = &[
     ("quota-backend-bytes: 2147483648", "quota-backend-bytes: -1", &["etcd-quota"]),
     ("gateway: false", "gateway: true", &["etcd-gateway"]),
     ("pre-vote: true\n", "", &["etcd-default-differs"]),
+    ("snapshot-count: 10000\n", "", &["etcd-default-differs"]),
+    ("retention: 1h", "retention: \"0\"", &["etcd-compaction"]),
+    ("mode: periodic", "mode: revision", &["etcd-compaction"]),
+    ("mode: periodic\nauto-compaction-retention: 1h", "retention: \"5\"", &["etcd-compaction", "etcd-default-differs"]),
+    ("mode: periodic", "mode: sometimes", &["etcd-refuses-start"]),
+    ("logger: zap", "logger: zap\ncipher-suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]", &["etcd-ciphers"]),
+    ("logger: zap", "logger: zap\ncipher-suites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]", &[]),
+    ("logger: zap", "logger: zap\ncipher-suites: [TLS_NONSENSE]", &["etcd-ciphers", "etcd-refuses-start"]),
+    ("logger: zap", "logger: zap\nproxy: \"on\"", &["etcd-key-old", "etcd-proxy"]),
+    ("logger: zap", "logger: zap\nenable-v2: true", &["etcd-key-old"]),
+    ("logger: zap", "logger: zap\nexperimental-corrupt-check-time: 60000000000", &[]),
+    ("pre-vote: true", "Pre-Vote: yes", &[]),
+    ("cluster-token: harbour-g1", "cluster-token: 5", &["etcd-cluster", "etcd-ids", "etcd-refuses-start"]),
     ("reconfig-check: true", "reconfig-check: false", &["etcd-unsafe"]),
     ("logger: zap", "logger: zap\nforce-new-cluster: true", &["etcd-unsafe"]),
     ("data-dir: /var/lib/etcd", "data-dir: /srv/etcd", &["etcd-data-directory"]),
@@ -191,7 +205,7 @@ fn a_finding_points_at_its_line() {
     let mut out = Vec::new();
     check(&image(&GOOD.replace("logger: zap", "logger: zap\npeer-client-cert-auth: true")), &mut out);
     let span = out[0].span.clone().unwrap();
-    assert_eq!(span.file_line(), "/etc/etcd/etcd.yaml:20");
+    assert_eq!(span.file_line(), "/etc/etcd/etcd.yaml:21");
     assert_eq!(&span.source.text[span.range.clone()], "peer-client-cert-auth: true");
     assert_eq!(
         out[0].help.as_deref(),

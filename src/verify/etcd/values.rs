@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Facts, rule};
 use crate::etcd::birth::{Birth, ClusterState};
-use crate::etcd::keys::TRANSPORTS;
+use crate::etcd::config::Value;
+use crate::etcd::keys::{TRANSPORTS, reading};
+use crate::etcd::start::{Retention, SUITES, With, retention};
 use crate::etcd::urls::{Url, client_url, peer_url};
+use crate::etcd::versions::Version;
 use crate::finding::{Finding, Rule, Severity};
 use crate::image::manifest::Manifest;
 use crate::systemd::search::follow;
@@ -117,7 +120,40 @@ pub static DEFAULTS: Rule = rule(
     "a key is left to a default that differs between versions of etcd",
     "\
 In a configuration file 3.4 has `pre-vote` false, `enable-grpc-gateway` false, `logger` capnslog and no auto-compaction; 3.5 has
-`pre-vote` true, `enable-grpc-gateway` true and `logger` zap. What is written out stays the same across an upgrade.",
+`pre-vote` true, `enable-grpc-gateway` true and `logger` zap; 3.6 has `snapshot-count` 10 000 in place of 100 000. What is written
+out stays the same across an upgrade.",
+);
+
+/// Compaction.
+pub static COMPACTION: Rule = rule(
+    "etcd-compaction",
+    Severity::Warning,
+    "old revisions are never compacted, whatever the setting looks like",
+    "\
+Without compaction the history of every key stays, until the quota is used up and the cluster refuses writes. A retention of 0 is
+off. Until 3.5 a number without `auto-compaction-mode` does nothing, without a word. In mode `revision` a duration such as `1h` is
+taken as that many nanoseconds, and so as 3 600 000 000 000 revisions (`embed/etcd.go` parseCompactionRetention).",
+);
+
+/// Cipher suites.
+pub static CIPHERS: Rule = rule(
+    "etcd-ciphers",
+    Severity::Warning,
+    "`cipher-suites` has no suite for the mesh's certificates, or one that is broken",
+    "\
+`cipher-suites` is for TLS 1.2 only. The mesh's certificates are ECDSA, so a list of suites for RSA alone, such as that of etcd's
+sample configuration, leaves clients with TLS 1.2 with `no cipher suite supported by both client and server`, while those with
+TLS 1.3 connect. RC4 and 3DES are broken (RFC 7465, CVE-2016-2183). Leave the key out: Go's own list is good.",
+);
+
+/// A proxy.
+pub static PROXY: Rule = rule(
+    "etcd-proxy",
+    Severity::Error,
+    "etcd would run as a proxy of etcd 2, and be no member",
+    "\
+3.4 and 3.5 read `proxy` from the file: with `on` or `readonly` they start a proxy for the API of etcd 2, which takes no part in the
+registry. `discovery-fallback: proxy` does so where discovery fails.",
 );
 
 /// Never in an image.
@@ -263,6 +299,10 @@ fn urls(facts: &Facts, out: &mut Vec<Finding>) {
                 out.push(facts.at_key(&ADDRESS, None, key, message));
             }
         }
+        for text in list.iter().filter(|text| text.starts_with("unix")) {
+            let message = format!("`{key}` has `{text}`, which only this machine reaches, without TLS");
+            out.push(facts.at_key(&ADDRESS, None, key, message));
+        }
         if !list.contains(&wanted) {
             out.push(facts.at_key(&ADDRESS, None, key, format!("`{key}` lacks `{wanted}`")));
         }
@@ -329,7 +369,16 @@ fn settings(facts: &Facts, out: &mut Vec<Finding>) {
         let message = "`enable-grpc-gateway` is true";
         out.push(facts.at_key(&GATEWAY, None, "enable-grpc-gateway", message).help("set it to `false`"));
     }
+    compaction(facts, out);
+    ciphers(facts, out);
+    for (key, words) in [("proxy", ["on", "readonly"]), ("discovery-fallback", ["proxy"; 2])] {
+        let value = config.text(key).filter(|_| reading(facts.version, None, key).kind().is_some());
+        if let Some(value) = value.filter(|value| words.contains(&value.as_str())) {
+            out.push(facts.at_key(&PROXY, None, key, format!("`{key}` is `{value}`")).help("remove the key"));
+        }
+    }
     let differ = [
+        "snapshot-count",
         "pre-vote",
         "enable-grpc-gateway",
         "logger",
@@ -354,5 +403,43 @@ fn settings(facts: &Facts, out: &mut Vec<Finding>) {
             "data-dir",
             format!("`data-dir` is {now}, not `{}`", super::DATA),
         ));
+    }
+}
+
+fn compaction(facts: &Facts, out: &mut Vec<Finding>) {
+    let key = "auto-compaction-retention";
+    let Some(text) = facts.config.text(key) else { return };
+    let always = if facts.version >= Version::new(3, 6, 0) { "periodic" } else { "" };
+    let mode = facts.config.text("auto-compaction-mode").unwrap_or_else(|| always.to_owned());
+    let message = match (retention(&text), mode.as_str()) {
+        (Some(Retention::Number(0) | Retention::Seconds(0.0)), _) => {
+            format!("`{key}` is `{text}`, which switches compaction off")
+        }
+        (Some(Retention::Number(_)), "") => format!("`{key}` is `{text}` without a mode, which does nothing"),
+        (Some(Retention::Seconds(seconds)), "revision") => {
+            format!("`{key}` is `{text}`: in mode `revision` that is {:.0} revisions", seconds * 1e9)
+        }
+        _ => return,
+    };
+    out.push(
+        facts.at_key(&COMPACTION, None, key, message).help("set the mode to `periodic` and the retention to `1h`"),
+    );
+}
+
+fn ciphers(facts: &Facts, out: &mut Vec<Finding>) {
+    let key = "cipher-suites";
+    let Some(Value::List(items)) = facts.config.entry(None, key).map(|entry| &entry.value) else { return };
+    let names: Vec<&str> =
+        items.iter().filter_map(|item| if let Value::Text(text) = item { Some(text.as_str()) } else { None }).collect();
+    if names.is_empty() {
+        return;
+    }
+    let mut say =
+        |message: String| out.push(facts.at_key(&CIPHERS, None, key, message).help(format!("remove `{key}`")));
+    if !SUITES.iter().any(|suite| suite.with == With::Ecdsa && names.contains(&suite.name)) {
+        say(format!("`{key}` has no suite for ECDSA certificates, which the mesh's are"));
+    }
+    if let Some(broken) = names.iter().find(|name| name.contains("_RC4_") || name.contains("_3DES_")) {
+        say(format!("`{key}` has `{broken}`, which is broken"));
     }
 }
