@@ -13,8 +13,6 @@ use crate::tree::Digest;
 const PLAIN: &str = "PRIVATE KEY";
 /// PEM label of an encrypted PKCS#8 key (RFC 7468, section 11).
 const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
-/// How a PEM private key of any kind is recognised.
-const MARK: &[u8] = b"PRIVATE KEY-----";
 
 /// Why a private key cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,41 +56,6 @@ pub fn public_key(key: &PrivateKeyDer<'_>) -> Result<Vec<u8>, KeyError> {
     let key = rustls::crypto::ring::sign::any_supported_type(key).map_err(|e| KeyError::Unreadable(e.to_string()))?;
     let public = key.public_key().ok_or_else(|| KeyError::Unreadable("it has no public key".into()))?;
     Ok(public.as_ref().to_vec())
-}
-
-/// Every private key that stands in a file: each PEM section, or one bare DER key.
-pub fn private_keys(content: &[u8]) -> Vec<Result<Digest, KeyError>> {
-    if holds_pem_key(content) {
-        let mut found: Vec<_> = PrivateKeyDer::pem_slice_iter(content)
-            .map(|key| match key {
-                Ok(key) => public_key(&key).map(|spki| Digest::of(&spki)),
-                Err(error) => Err(KeyError::Unreadable(error.to_string())),
-            })
-            .collect();
-        if found.is_empty() {
-            // An encrypted key, OpenSSH's own format, DSA: a private key all the same.
-            found.push(Err(if is_encrypted(content) {
-                KeyError::Encrypted
-            } else {
-                KeyError::Unreadable("not a kind of key that is known here".into())
-            }));
-        }
-        return found;
-    }
-    // A DER key is a SEQUENCE; nothing longer than an RSA key of 16384 bits is one.
-    if content.first() == Some(&0x30)
-        && content.len() < 16 * 1024
-        && let Ok(key) = PrivateKeyDer::try_from(content)
-        && let Ok(spki) = public_key(&key)
-    {
-        return vec![Ok(Digest::of(&spki))];
-    }
-    Vec::new()
-}
-
-/// True when the bytes hold the label of a PEM private key of any kind.
-pub fn holds_pem_key(content: &[u8]) -> bool {
-    content.windows(MARK.len()).any(|window| window == MARK)
 }
 
 /// True when the first PEM section is an encrypted PKCS#8 key.
@@ -174,10 +137,7 @@ mod tests {
         for arguments in cases {
             let pem = openssl(arguments, b"");
             let spki = openssl(&["pkey", "-pubout", "-outform", "DER"], &pem);
-            let der = openssl(&["pkey", "-outform", "DER"], &pem);
             assert_eq!(public_key_digest(&pem), Ok(Digest::of(&spki)), "{arguments:?}");
-            assert_eq!(private_keys(&pem), [Ok(Digest::of(&spki))], "{arguments:?}");
-            assert_eq!(private_keys(&der), [Ok(Digest::of(&spki))], "{arguments:?} as DER");
         }
     }
 
@@ -209,9 +169,6 @@ mod tests {
         ];
         for (bytes, want) in cases {
             assert_eq!(&public_key_digest(bytes), want);
-            assert!(private_keys(bytes).is_empty());
         }
-        let openssh = b"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n";
-        assert!(matches!(private_keys(openssh).as_slice(), [Err(KeyError::Unreadable(_))]));
     }
 }

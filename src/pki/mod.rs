@@ -1,6 +1,7 @@
 //! Authorities, certificate profiles, the store, inspection, and handshakes in memory.
 
 pub mod authority;
+pub mod found;
 pub mod handshake;
 pub mod inspect;
 pub mod key;

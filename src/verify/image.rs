@@ -1,6 +1,7 @@
 //! What the rules see of an image.
 
 use crate::image::manifest::Manifest;
+use crate::pki::found::Found;
 use crate::tree::{Tree, TreePath};
 
 /// A scanned image: the tree (contents only where rules read them, see `scan`), and what it says of itself.
@@ -12,6 +13,16 @@ pub struct Image {
     pub tree: Tree,
     /// The embedded manifest; `None` when missing or unreadable (a finding of the container family).
     pub manifest: Option<Manifest>,
-    /// Files anywhere in the tree that hold a private key in PEM; their bytes are kept up to 64 KiB.
-    pub private_keys: Vec<TreePath>,
+    /// Private keys anywhere in the tree, in archive order: PEM in files of any size, DER in files that are nothing else.
+    /// Files with one are kept up to 64 KiB.
+    pub private_keys: Vec<PrivateKey>,
+}
+
+/// A private key in the tree. Its bytes are not kept here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateKey {
+    /// The file.
+    pub path: TreePath,
+    /// What it is.
+    pub key: Found,
 }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::container::{self, Seen};
-use super::image::Image;
+use super::image::{Image, PrivateKey};
 use crate::finding::{Failure, Finding};
 use crate::image::manifest::{MANIFEST_PATH, Manifest, SCHEMA};
 use crate::tree::read::{self, ReadAhead, ReadError};
@@ -53,17 +53,21 @@ pub fn scan(path: &Path) -> Result<(Image, Vec<Finding>), Failure> {
 
 /// An image as [`scan`] would give it, from a tree in memory.
 pub fn from_tree(name: impl Into<String>, tree: Tree) -> Image {
-    let private_keys = tree
-        .entries
-        .iter()
-        .filter(|(_, entry)| match &entry.kind {
-            Kind::File(data) => tree.read(data).is_ok_and(|bytes| pem::holds_private_key(&bytes)),
-            _ => false,
-        })
-        .map(|(path, _)| path.clone())
-        .collect();
+    let private_keys = private_keys(&tree);
     let (manifest, _) = split(manifest(&tree));
     Image { name: name.into(), tree, manifest, private_keys }
+}
+
+/// The private keys of a tree in memory, as [`scan`] finds them.
+pub fn private_keys(tree: &Tree) -> Vec<PrivateKey> {
+    let mut all = Vec::new();
+    for (path, entry) in &tree.entries {
+        let Kind::File(data) = &entry.kind else { continue };
+        let Ok(bytes) = tree.read(data) else { continue };
+        let found = keep::keys(pem::sections(&bytes), Some(&bytes));
+        all.extend(found.into_iter().map(|key| PrivateKey { path: path.clone(), key }));
+    }
+    all
 }
 
 /// Why an image has no manifest that can be used.

@@ -11,7 +11,7 @@ mod matrix;
 mod own;
 pub mod rules;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use time::OffsetDateTime;
@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use super::Image;
 use crate::finding::Finding;
 use crate::pki::key::public_key_digest;
-use crate::tree::{Data, Digest, Kind, Place, TreePath};
+use crate::tree::{Digest, TreePath};
 
 pub use matrix::{Cell, Matrix, Outcome, Port};
 pub use rules::RULES;
@@ -69,8 +69,7 @@ fn shared_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
     }
 }
 
-/// No private key of an authority is in any image, whatever its name: PEM anywhere (the scan finds it), DER where contents
-/// are kept.
+/// No private key of an authority is in any image, whatever its name: the scan finds keys anywhere.
 fn authority_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
     let mut authorities: BTreeMap<Digest, String> = BTreeMap::new();
     for pair in nodes.iter().flat_map(|node| &node.pairs) {
@@ -79,25 +78,16 @@ fn authority_keys(nodes: &[facts::Node<'_>], out: &mut Vec<Finding>) {
         }
     }
     for node in nodes {
-        let pem: BTreeSet<&TreePath> = node.image.private_keys.iter().collect();
-        for (path, entry) in &node.image.tree.entries {
-            let Kind::File(Data { place: Place::Memory(content), .. }) = &entry.kind else { continue };
-            // Keys in PEM were found while reading; one in DER begins with a SEQUENCE.
-            if !pem.contains(path) && content.first() != Some(&0x30) {
-                continue;
-            }
-            for key in crate::pki::key::private_keys(content).into_iter().flatten() {
-                if let Some(subject) = authorities.get(&key) {
-                    out.push(
-                        rules::AUTHORITY_KEY
-                            .finding(node.at(path), format!("it is the private key of the authority `{subject}`"))
-                            .help(
-                                "remove it from the overlay or the base that brings it, and make new authorities if \
-                                   the image has left this machine",
-                            ),
-                    );
-                }
-            }
+        for found in &node.image.private_keys {
+            let Some(subject) = found.key.public.and_then(|key| authorities.get(&key)) else { continue };
+            out.push(
+                rules::AUTHORITY_KEY
+                    .finding(node.at(&found.path), format!("it is the private key of the authority `{subject}`"))
+                    .help(
+                        "remove it from the overlay or the base that brings it, and make new authorities if the image has \
+                         left this machine",
+                    ),
+            );
         }
     }
 }

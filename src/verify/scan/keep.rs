@@ -1,7 +1,9 @@
 //! Which contents of an image are kept: what rules read, and private keys.
 
+use super::super::image::PrivateKey;
 use super::pem::Search;
 use crate::image::manifest::MANIFEST_PATH;
+use crate::pki::found::{self, Found};
 use crate::tree::read::Contents;
 use crate::tree::{Place, TreePath};
 
@@ -12,8 +14,11 @@ const LARGEST: u64 = 1 << 20;
 /// Largest manifest and package list: they grow with the image.
 const LARGEST_LIST: u64 = 16 << 20;
 
-/// Largest private key whose bytes are kept wherever it lies.
+/// Largest file with a private key whose bytes are kept wherever it lies; larger than any key in DER.
 const LARGEST_KEY: u64 = 64 << 10;
+
+/// First byte of a key in DER: a SEQUENCE.
+const SEQUENCE: u8 = 0x30;
 
 /// Most that is kept of one image, in bytes.
 const BUDGET: u64 = 48 << 20;
@@ -59,6 +64,8 @@ const TEXTS: &[&str] = &[
     "usr/lib/tmpfiles.d",
     "usr/libexec",
     "usr/local",
+    "var/lib/dbus",
+    "var/lib/dhcp",
     "var/lib/misc",
 ];
 
@@ -84,8 +91,8 @@ enum Interest {
 /// Keeps contents, and finds private keys in all of them.
 #[derive(Debug, Default)]
 pub struct Keeper {
-    /// Files in which a PEM private key was found, in archive order.
-    pub private_keys: Vec<TreePath>,
+    /// The private keys that were found, in archive order.
+    pub private_keys: Vec<PrivateKey>,
     /// Files that rules read and that are too large.
     pub unread: Vec<Unread>,
     spent: u64,
@@ -113,7 +120,6 @@ impl Contents for Keeper {
         (self.interest, self.largest) = (Some(interest(path)), largest(path));
         (self.head_is_text, self.started) = (true, false);
         self.kept.clear();
-        self.search.restart();
     }
 
     fn chunk(&mut self, bytes: &[u8]) {
@@ -128,10 +134,10 @@ impl Contents for Keeper {
     }
 
     fn end(&mut self, _offset: u64) -> Place {
-        let key = self.search.found();
-        if key {
-            self.private_keys.push(self.path.clone());
-        }
+        let der = self.kept.first() == Some(&SEQUENCE) && self.kept.len() as u64 == self.len;
+        let found = keys(self.search.finish(), der.then_some(&self.kept));
+        let key = !found.is_empty();
+        self.private_keys.extend(found.into_iter().map(|key| PrivateKey { path: self.path.clone(), key }));
         let wanted = match self.interest {
             Some(Interest::Strict) => true,
             Some(Interest::Text) => self.head_is_text,
@@ -154,6 +160,12 @@ impl Contents for Keeper {
     }
 }
 
+/// The private keys of a file: in its PEM sections, or the whole of it.
+pub(super) fn keys(sections: Vec<Vec<u8>>, der: Option<&Vec<u8>>) -> Vec<Found> {
+    let pem = sections.iter().filter_map(|section| found::from_pem(section));
+    pem.chain(der.and_then(|bytes| found::from_der(bytes))).collect()
+}
+
 fn largest(path: &TreePath) -> u64 {
     let list = [MANIFEST_PATH.as_bytes(), b"var/lib/dpkg/status"].contains(&path.as_bytes());
     if list { LARGEST_LIST } else { LARGEST }
@@ -161,7 +173,9 @@ fn largest(path: &TreePath) -> u64 {
 
 fn interest(path: &TreePath) -> Interest {
     let name = path.as_bytes();
-    if name == b"var/lib/dpkg/status" {
+    // What packages shipped is told apart from what was made on the build host.
+    let sums = name.strip_prefix(b"var/lib/dpkg/info/").is_some_and(|file| file.ends_with(b".md5sums"));
+    if name == b"var/lib/dpkg/status" || sums {
         return Interest::Text;
     }
     let within = |directories: &[&str]| {
@@ -202,6 +216,8 @@ mod tests {
             ("/usr/lib/fitout/image.json", Interest::Strict),
             ("/usr/local/bin/x", Interest::Text),
             ("/var/lib/dpkg/status", Interest::Text),
+            ("/var/lib/dpkg/info/etcd-server.md5sums", Interest::Text),
+            ("/var/lib/dpkg/info/etcd-server.list", Interest::None),
             ("/var/spool/cron/crontabs/root", Interest::Strict),
             ("/usr/lib/x86_64-linux-gnu/libc.so.6", Interest::None),
             ("/usr/bin/etcd", Interest::None),

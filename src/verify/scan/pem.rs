@@ -3,6 +3,8 @@
 use memchr::memmem::{self, Finder};
 
 const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"-----END ";
+const DASHES: &[u8] = b"-----";
 const END_OF_HEADER: &[u8] = b"PRIVATE KEY-----";
 
 /// Longest label before `PRIVATE KEY`: `ENCRYPTED `, `OPENSSH `, `RSA `.
@@ -14,67 +16,121 @@ const BODY: usize = 32;
 /// Bytes within which a key is known, from `-----BEGIN` on.
 const WINDOW: usize = BEGIN.len() + LABEL + END_OF_HEADER.len() + 64 + BODY;
 
-/// True when bytes in memory hold a private key.
-pub fn holds_private_key(bytes: &[u8]) -> bool {
+/// Longest section that is kept, in bytes: an RSA key of 16384 bits takes 13 KiB.
+const LONGEST: usize = 32 << 10;
+
+/// Most sections of one file that are kept.
+const SECTIONS: usize = 64;
+
+/// The sections of bytes in memory that look like private keys.
+pub fn sections(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut search = Search::default();
     search.feed(bytes);
-    search.found()
+    search.finish()
 }
 
-/// Searches chunk by chunk.
+/// Searches chunk by chunk, and keeps each section that looks like a private key.
 #[derive(Debug)]
 pub struct Search {
     begin: Finder<'static>,
-    found: bool,
+    end: Finder<'static>,
+    found: Vec<Vec<u8>>,
+    /// The section that is being read.
+    section: Option<Vec<u8>>,
     /// The last bytes of what was fed: a key may lie across chunks.
     tail: Vec<u8>,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Search { begin: Finder::new(BEGIN), found: false, tail: Vec::with_capacity(2 * WINDOW) }
+        Search {
+            begin: Finder::new(BEGIN),
+            end: Finder::new(END),
+            found: Vec::new(),
+            section: None,
+            tail: Vec::with_capacity(2 * WINDOW),
+        }
     }
 }
 
 impl Search {
-    /// Begins with another file.
-    pub fn restart(&mut self) {
-        self.found = false;
-        self.tail.clear();
-    }
-
     /// The next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        if self.found {
-            return;
+        let mut rest = bytes;
+        if self.section.is_none()
+            && !self.tail.is_empty()
+            && let Some(begun) = self.across(bytes)
+        {
+            self.section = Some(begun);
+            self.tail.clear();
         }
-        if self.tail.is_empty() {
-            self.found = self.search(bytes);
-        } else {
-            let mut seam = std::mem::take(&mut self.tail);
-            seam.extend_from_slice(&bytes[..bytes.len().min(WINDOW)]);
-            self.found = self.search(&seam) || self.search(bytes);
-            self.tail = seam;
+        loop {
+            if self.section.is_some() {
+                let Some(after) = self.read(rest) else { return };
+                rest = after;
+                self.tail.clear();
+            }
+            match self.search(rest) {
+                Some(at) => {
+                    self.section = Some(Vec::new());
+                    rest = &rest[at..];
+                }
+                None => break,
+            }
         }
-        // Of a short chunk the seam holds all, with what was before it.
+        self.remember(rest);
+    }
+
+    /// Ends the file: the sections that were found, in order. What follows is another file.
+    pub fn finish(&mut self) -> Vec<Vec<u8>> {
+        self.tail.clear();
+        // Without an end it is cut, or no key; who reads it will say.
+        self.found.extend(self.section.take());
+        std::mem::take(&mut self.found)
+    }
+
+    /// The beginning of a section that begins before these bytes.
+    fn across(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let seam = [&self.tail[..], &bytes[..bytes.len().min(WINDOW)]].concat();
+        let at = self.search(&seam).filter(|at| *at < self.tail.len())?;
+        Some(self.tail[at..].to_vec())
+    }
+
+    /// Reads on in a section; gives what follows it, or `None` when all bytes belong to it.
+    fn read<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let section = self.section.as_mut()?;
+        let before = section.len();
+        section.extend_from_slice(&bytes[..bytes.len().min(LONGEST.saturating_sub(before))]);
+        // An end mark is looked for past the beginning's own dashes.
+        let end = self.end.find(section).and_then(|at| {
+            let mark = at + END.len();
+            memmem::find(&section[mark..], DASHES).map(|dashes| mark + dashes + DASHES.len())
+        });
+        if end.is_none() && section.len() < LONGEST {
+            return None;
+        }
+        let length = end.unwrap_or(section.len());
+        section.truncate(length);
+        let section = self.section.take().unwrap_or_default();
+        if self.found.len() < SECTIONS {
+            self.found.push(section);
+        }
+        Some(&bytes[length.saturating_sub(before).min(bytes.len())..])
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
         if bytes.len() >= WINDOW {
             self.tail.clear();
             self.tail.extend_from_slice(&bytes[bytes.len() - WINDOW..]);
-        } else if self.tail.is_empty() {
-            self.tail.extend_from_slice(bytes);
         } else {
+            self.tail.extend_from_slice(bytes);
             let surplus = self.tail.len().saturating_sub(WINDOW);
             self.tail.drain(..surplus);
         }
     }
 
-    /// True when a key was found.
-    pub fn found(&self) -> bool {
-        self.found
-    }
-
-    fn search(&self, bytes: &[u8]) -> bool {
-        self.begin.find_iter(bytes).any(|at| is_key(&bytes[at + BEGIN.len()..]))
+    fn search(&self, bytes: &[u8]) -> Option<usize> {
+        self.begin.find_iter(bytes).find(|at| is_key(&bytes[at + BEGIN.len()..]))
     }
 }
 
@@ -130,26 +186,37 @@ mod tests {
             "a file that begins with -----BEGIN PRIVATE KEY-----".into(),
         ];
         for text in &yes {
-            assert!(holds_private_key(text.as_bytes()), "{text}");
+            assert_eq!(sections(text.as_bytes()).len(), 1, "{text}");
         }
         for text in &no {
-            assert!(!holds_private_key(text.as_bytes()), "{text}");
+            assert!(sections(text.as_bytes()).is_empty(), "{text}");
         }
     }
 
     #[test]
-    fn a_key_is_found_wherever_chunks_are_cut() {
-        let text = format!("{}{}{}", "x".repeat(300), pem("ENCRYPTED PRIVATE KEY", "\r\n"), "y".repeat(300));
+    fn keys_are_found_wherever_chunks_are_cut() {
+        let (first, second) = (pem("ENCRYPTED PRIVATE KEY", "\r\n"), pem("PRIVATE KEY", "\n"));
+        let text = format!("{}{first}{}{second}{}", "x".repeat(300), "y".repeat(20), "z".repeat(300));
         for size in [1, 2, 7, 50, WINDOW - 1, WINDOW, WINDOW + 1, 1000] {
             for skip in 0..size.min(60) {
                 let mut search = Search::default();
                 search.feed(&text.as_bytes()[..skip]);
                 text.as_bytes()[skip..].chunks(size).for_each(|chunk| search.feed(chunk));
-                assert!(search.found(), "chunks of {size} after {skip}");
-                search.restart();
+                let found = search.finish();
+                let found: Vec<&str> = found.iter().map(|f| std::str::from_utf8(f).unwrap()).collect();
+                assert_eq!(found, [first.trim_end(), second.trim_end()], "chunks of {size} after {skip}");
                 search.feed(b"nothing");
-                assert!(!search.found());
+                assert!(search.finish().is_empty());
             }
         }
+    }
+
+    #[test]
+    fn a_section_without_end_is_bounded() {
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{}", "A".repeat(3 * LONGEST));
+        let found = sections(text.as_bytes());
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [LONGEST]);
+        let cut = "-----BEGIN PRIVATE KEY-----\n".to_owned() + BASE64;
+        assert_eq!(sections(cut.as_bytes()), [cut.as_bytes()]);
     }
 }

@@ -185,8 +185,10 @@ fn what_is_no_archive_is_a_failure() {
 
 #[test]
 fn contents_are_kept_where_rules_read_and_keys_wherever_they_are() {
-    let key =
-        b"-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg\n-----END PRIVATE KEY-----\n";
+    let pair = rcgen::KeyPair::generate().unwrap();
+    let (pem, der) = (pair.serialize_pem(), pair.serialize_der());
+    let key = pem.as_bytes();
+    let public = crate::pki::key::public_key_digest(key).unwrap();
     let deep = [&vec![b'x'; 300_000][..], key, &[b'x'; 10]].concat();
     let tar = image(
         start()
@@ -194,12 +196,15 @@ fn contents_are_kept_where_rules_read_and_keys_wherever_they_are() {
             .directory("./usr/bin")
             .file("./usr/bin/etcd", b"\x7fELF")
             .file("./usr/bin/key", key)
-            .file("./usr/bin/deep", &deep),
+            .file("./usr/bin/deep", &deep)
+            .file("./usr/bin/der", &der),
     );
     // The archive names directories twice then: only what is read counts here.
     let (image, _) = scan_bytes(&gzip(&tar)).unwrap();
     assert_eq!(image.tree.content(&path("/etc/hosts")), Ok(b"127.0.0.1 localhost\n".to_vec()));
-    assert_eq!(image.private_keys, [path("/usr/bin/key"), path("/usr/bin/deep")]);
+    let found: Vec<_> = image.private_keys.iter().map(|found| (found.path.display(), found.key.public)).collect();
+    let all = ["/usr/bin/key", "/usr/bin/deep", "/usr/bin/der"];
+    assert_eq!(found, all.map(|path| (path.to_owned(), Some(public))));
     assert_eq!(image.tree.content(&path("/usr/bin/key")), Ok(key.to_vec()));
     for dropped in ["/usr/bin/etcd", "/usr/bin/deep"] {
         let entry = image.tree.get(&path(dropped)).unwrap();
@@ -212,11 +217,9 @@ fn a_tree_in_memory_is_an_image_too() {
     let mut tree = Tree::default();
     let manifest = manifest_json("machine").to_string().into_bytes();
     tree.insert(path(MANIFEST_PATH), Entry::file(manifest, 0o644));
-    tree.insert(
-        path("/k"),
-        Entry::file(format!("-----BEGIN PRIVATE KEY-----\n{}", "A".repeat(64)).into_bytes(), 0o600),
-    );
+    tree.insert(path("/k"), Entry::file(rcgen::KeyPair::generate().unwrap().serialize_pem().into_bytes(), 0o600));
     let image = from_tree("lis1", tree);
-    assert_eq!((image.name.as_str(), image.private_keys), ("lis1", vec![path("/k")]));
+    let keys: Vec<&TreePath> = image.private_keys.iter().map(|found| &found.path).collect();
+    assert_eq!((image.name.as_str(), keys), ("lis1", vec![&path("/k")]));
     assert_eq!(image.manifest.map(|m| m.site), Some("lisbon".into()));
 }

@@ -50,9 +50,9 @@ impl Node<'_> {
     pub(super) fn name(&self) -> &str {
         &self.manifest.node
     }
-    /// `lis1:/etc/x`, the subject of findings.
+    /// `dist/lis1.tar.gz: /etc/x`, the subject of findings.
     pub(super) fn at(&self, path: &TreePath) -> String {
-        format!("{}:{path}", self.name())
+        format!("{}: {path}", self.image.name)
     }
     pub(super) fn pair(&self, purpose: Use) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.purpose == purpose)

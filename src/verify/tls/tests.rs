@@ -290,9 +290,9 @@ fn a_swapped_certificate_is_named_with_each_pair_that_it_breaks() {
     assert_eq!(
         got,
         [
-            "tls-foreign: lis1:/etc/etcd/pki/peer.crt",
-            "tls-names: lis1:/etc/etcd/pki/peer.crt",
-            "tls-shared-key: por1:/etc/etcd/pki/peer.key",
+            "tls-foreign: lis1.tar.gz: /etc/etcd/pki/peer.crt",
+            "tls-names: lis1.tar.gz: /etc/etcd/pki/peer.crt",
+            "tls-shared-key: por1.tar.gz: /etc/etcd/pki/peer.key",
             // por1's certificate does not say 10.77.0.11; as a dialler its names lead elsewhere.
             "tls-matrix-peer: arb1 → lis1",
             "tls-matrix-source: lis1 → arb1",
@@ -316,18 +316,28 @@ fn every_rule_fires() {
     let cases: &[Case<'_>] = &[
         (
             &rules::FILE,
-            "lis1:/etc/etcd/pki/peer.key",
+            "lis1.tar.gz: /etc/etcd/pki/peer.key",
             &|i| {
                 find(i, "lis1").tree.remove(&TreePath::parse("/etc/etcd/pki/peer.key").unwrap());
             },
             NOW,
         ),
-        (&rules::FILE, "lis1:/etc/etcd/pki/peer.crt", &|i| write(i, "lis1", "/etc/etcd/pki/peer.crt", b"x"), NOW),
-        (&rules::FILE, "lis1:/etc/etcd/etcd.yaml", &|i| write(i, "lis1", "/etc/etcd/etcd.yaml", b"[1"), NOW),
-        (&rules::FILE, "lis1:/etc/etcd/etcd.yaml", &|i| write(i, "lis1", "/etc/etcd/etcd.yaml", b"name: lis1\n"), NOW),
         (
             &rules::FILE,
-            "edge1:/etc/mesh/pki/client-ca.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer.crt",
+            &|i| write(i, "lis1", "/etc/etcd/pki/peer.crt", b"x"),
+            NOW,
+        ),
+        (&rules::FILE, "lis1.tar.gz: /etc/etcd/etcd.yaml", &|i| write(i, "lis1", "/etc/etcd/etcd.yaml", b"[1"), NOW),
+        (
+            &rules::FILE,
+            "lis1.tar.gz: /etc/etcd/etcd.yaml",
+            &|i| write(i, "lis1", "/etc/etcd/etcd.yaml", b"name: lis1\n"),
+            NOW,
+        ),
+        (
+            &rules::FILE,
+            "edge1.tar.gz: /etc/mesh/pki/client-ca.crt",
             &|i| {
                 find(i, "edge1").tree.remove(&TreePath::parse("/etc/mesh/pki/client-ca.crt").unwrap());
             },
@@ -335,7 +345,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::KEY,
-            "lis1:/etc/etcd/pki/peer.key",
+            "lis1.tar.gz: /etc/etcd/pki/peer.key",
             &|i| {
                 let key = text(i, "lis1", "/etc/etcd/pki/server.key");
                 write(i, "lis1", "/etc/etcd/pki/peer.key", key.as_bytes());
@@ -344,7 +354,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::CHAIN,
-            "lis1:/etc/etcd/pki/peer.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer.crt",
             &|i| {
                 install(i, "lis1", PEER, &sign("client", &request(Use::Peer, "lis1", &lis1)));
             },
@@ -352,7 +362,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::AUTHORITY,
-            "lis1:/etc/etcd/pki/peer-ca.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer-ca.crt",
             &|i| {
                 let own = text(i, "lis1", "/etc/etcd/pki/peer.crt");
                 write(i, "lis1", "/etc/etcd/pki/peer-ca.crt", own.as_bytes());
@@ -361,7 +371,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::ONE_AUTHORITY,
-            "lis1:/etc/etcd/pki/peer-ca.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer-ca.crt",
             &|i| {
                 let both =
                     text(i, "lis1", "/etc/etcd/pki/peer-ca.crt") + &text(i, "lis1", "/etc/etcd/pki/client-ca.crt");
@@ -371,7 +381,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::MALFORMED,
-            "lis1:/etc/etcd/pki/server.crt",
+            "lis1.tar.gz: /etc/etcd/pki/server.crt",
             &|i| {
                 let sans = ["lis1", "10.77.0.11", "127.0.0.1", "10.77.0.11/24 "];
                 install(i, "lis1", SERVER, &sign("client", &request(Use::Server, "lis1", &sans)));
@@ -380,7 +390,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::USAGE,
-            "lis1:/etc/etcd/pki/peer.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer.crt",
             &|i| {
                 install(i, "lis1", PEER, &sign("peer", &request(Use::Server, "lis1", &lis1)));
             },
@@ -388,7 +398,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::NAMES,
-            "lis1:/etc/etcd/pki/server.crt",
+            "lis1.tar.gz: /etc/etcd/pki/server.crt",
             &|i| {
                 install(i, "lis1", SERVER, &sign("client", &request(Use::Server, "lis1", &lis1)));
             },
@@ -396,7 +406,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::NAMES,
-            "lis1:/etc/etcd/pki/peer.crt",
+            "lis1.tar.gz: /etc/etcd/pki/peer.crt",
             &|i| {
                 install(i, "lis1", PEER, &sign("peer", &request(Use::Peer, "lis1", &["lis1"])));
             },
@@ -404,7 +414,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::USER,
-            "edge1:/etc/mesh/pki/client.crt",
+            "edge1.tar.gz: /etc/mesh/pki/client.crt",
             &|i| {
                 install(i, "edge1", CLIENT, &sign("client", &request(Use::Client, "operator:edge1", &[])));
             },
@@ -412,29 +422,34 @@ fn every_rule_fires() {
         ),
         (
             &rules::FOREIGN,
-            "edge1:/etc/mesh/pki/client.crt",
+            "edge1.tar.gz: /etc/mesh/pki/client.crt",
             &|i| {
                 install(i, "edge1", CLIENT, &sign("client", &request(Use::Client, "node:lis1", &[])));
             },
             NOW,
         ),
-        (&rules::EXPIRED, "lis1:/etc/etcd/pki/peer.crt", &|_| {}, NOW + DAY * 1850),
-        (&rules::EXPIRED, "lis1:/etc/etcd/pki/peer-ca.crt", &|_| {}, NOW + DAY * 3700),
-        (&rules::NOT_YET, "lis1:/etc/etcd/pki/peer.crt", &|_| {}, NOW - DAY),
-        (&rules::SOON, "lis1:/etc/etcd/pki/peer.crt", &|_| {}, NOW + DAY * 1800),
-        (&rules::UNREADABLE, "lis1:/etc/etcd/pki/peer.key", &|i| chmod(i, "lis1", "/etc/etcd/pki", 0o700), NOW),
+        (&rules::EXPIRED, "lis1.tar.gz: /etc/etcd/pki/peer.crt", &|_| {}, NOW + DAY * 1850),
+        (&rules::EXPIRED, "lis1.tar.gz: /etc/etcd/pki/peer-ca.crt", &|_| {}, NOW + DAY * 3700),
+        (&rules::NOT_YET, "lis1.tar.gz: /etc/etcd/pki/peer.crt", &|_| {}, NOW - DAY),
+        (&rules::SOON, "lis1.tar.gz: /etc/etcd/pki/peer.crt", &|_| {}, NOW + DAY * 1800),
+        (&rules::UNREADABLE, "lis1.tar.gz: /etc/etcd/pki/peer.key", &|i| chmod(i, "lis1", "/etc/etcd/pki", 0o700), NOW),
         (
             &rules::UNREADABLE,
-            "lis1:/etc/etcd/pki/server.key",
+            "lis1.tar.gz: /etc/etcd/pki/server.key",
             &|i| {
                 write(i, "lis1", "/etc/passwd", b"root:x:0:0::/root:/bin/sh\n");
             },
             NOW,
         ),
-        (&rules::OPEN, "lis1:/etc/etcd/pki/peer.key", &|i| chmod(i, "lis1", "/etc/etcd/pki/peer.key", 0o644), NOW),
         (
             &rules::OPEN,
-            "edge1:/etc/mesh/pki/client.key",
+            "lis1.tar.gz: /etc/etcd/pki/peer.key",
+            &|i| chmod(i, "lis1", "/etc/etcd/pki/peer.key", 0o644),
+            NOW,
+        ),
+        (
+            &rules::OPEN,
+            "edge1.tar.gz: /etc/mesh/pki/client.key",
             &|i| {
                 chmod(i, "edge1", "/etc/mesh/pki/client.key", 0o604);
             },
@@ -442,7 +457,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::SHARED_KEY,
-            "lis1:/etc/mesh/pki/client.key",
+            "lis1.tar.gz: /etc/mesh/pki/client.key",
             &|i| {
                 for end in ["crt", "key"] {
                     let other = text(i, "edge1", &format!("{CLIENT}.{end}"));
@@ -453,7 +468,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::AUTHORITY_KEY,
-            "edge1:/root/notes",
+            "edge1.tar.gz: /root/notes",
             &|i| {
                 let key = std::fs::read_to_string(set().store.join("authority/peer.key")).unwrap();
                 let path = TreePath::parse("/root/notes").unwrap();
@@ -463,7 +478,7 @@ fn every_rule_fires() {
         ),
         (
             &rules::AUTHORITY_KEY,
-            "edge1:/etc/mesh/ca.der",
+            "edge1.tar.gz: /etc/mesh/ca.der",
             &|i| {
                 let pem = std::fs::read(set().store.join("authority/client.key")).unwrap();
                 let der = crate::pki::key::from_pem(&pem, None).unwrap();
@@ -503,6 +518,9 @@ fn every_rule_fires() {
     for (rule, subject, mutate, now) in cases {
         let mut images = set().images();
         mutate(&mut images);
+        for image in &mut images {
+            image.private_keys = crate::verify::scan::private_keys(&image.tree);
+        }
         let (findings, _) = run(&images, *now);
         let got: Vec<String> = findings.iter().map(|f| format!("{}: {}: {}", f.code, f.subject, f.message)).collect();
         let hit = findings.iter().find(|f| f.code == rule.code && f.subject == *subject);
