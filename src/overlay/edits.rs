@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 /// First line of the marked block in `/etc/hosts`.
-const HOSTS_BEGIN: &str = "# begin of the mesh's nodes, written by fitout";
+pub const HOSTS_BEGIN: &str = "# begin of the mesh's nodes, written by fitout";
 /// Last line of the marked block.
-const HOSTS_END: &str = "# end of the mesh's nodes";
+pub const HOSTS_END: &str = "# end of the mesh's nodes";
 /// What a system without `/etc/hosts` lacks (Debian's netbase writes the same names).
 const HOSTS_LOCAL: &str = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
 

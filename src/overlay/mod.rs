@@ -7,7 +7,7 @@
 mod assemble;
 mod claims;
 mod context;
-mod edits;
+pub mod edits;
 mod filters;
 mod fit;
 pub mod ledger;

@@ -4,16 +4,19 @@ pub mod container;
 pub mod declared;
 pub mod diff;
 pub mod etcd;
+pub mod identity;
 pub mod image;
 pub mod ledger;
 mod locate;
+pub mod mesh;
 pub mod scan;
 pub mod tls;
 pub mod units;
 
+use rayon::prelude::*;
 use time::OffsetDateTime;
 
-pub use image::Image;
+pub use image::{Image, PrivateKey};
 pub use locate::locate;
 
 use crate::finding::{Finding, Rule};
@@ -21,7 +24,17 @@ use tls::Matrix;
 
 /// The rules of all families.
 pub fn rules() -> Vec<&'static Rule> {
-    [container::RULES, ledger::RULES, units::RULES, etcd::RULES, tls::RULES, declared::RULES].concat()
+    let families = [
+        container::RULES,
+        ledger::RULES,
+        units::RULES,
+        etcd::RULES,
+        tls::RULES,
+        identity::RULES,
+        mesh::RULES,
+        declared::RULES,
+    ];
+    families.concat()
 }
 
 /// Applies every family that needs nothing but the images; `images` come with the container's findings. Gives the
@@ -29,20 +42,26 @@ pub fn rules() -> Vec<&'static Rule> {
 ///
 /// Of an archive that could not be read to its end nothing more is said: what a rule would miss may be what is lost.
 pub fn verify(images: &[(Image, Vec<Finding>)], now: OffsetDateTime) -> (Vec<Finding>, Matrix) {
-    let mut findings = Vec::new();
-    for (image, container) in images {
-        let mut found = container.clone();
-        if is_whole(container) {
-            ledger::check(image, &mut found);
-            units::check(image, &mut found);
-            etcd::check(image, &mut found);
-        } else {
-            found.retain(cuts_short);
-        }
-        findings.extend(about(&image.name, found));
-    }
     let whole: Vec<&Image> = images.iter().filter(|(_, found)| is_whole(found)).map(|(image, _)| image).collect();
+    let known = identity::Known::new(whole.iter().copied());
+    let each: Vec<Vec<Finding>> = images
+        .par_iter()
+        .map(|(image, container)| {
+            let mut found = container.clone();
+            if is_whole(container) {
+                ledger::check(image, &mut found);
+                let facts = units::check(image, &mut found);
+                etcd::check(image, &mut found);
+                identity::check(image, &facts, &known, &mut found);
+            } else {
+                found.retain(cuts_short);
+            }
+            about(&image.name, found)
+        })
+        .collect();
+    let mut findings = each.concat();
     let matrix = tls::check(&whole, now, &mut findings);
+    mesh::check(&whole, &mut findings);
     (findings, matrix)
 }
 
@@ -77,8 +96,12 @@ pub fn about(image: &str, findings: Vec<Finding>) -> Vec<Finding> {
 pub fn concerns(finding: &Finding, image: &Image) -> bool {
     let node = image.manifest.as_ref().map(|m| m.node.as_str());
     let mut words = finding.subject.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    let own = finding.subject == image.name || finding.subject.starts_with(&format!("{}: ", image.name));
-    own || node.is_some_and(|node| words.any(|w| w == node))
+    is_of(finding, image) || node.is_some_and(|node| words.any(|w| w == node))
+}
+
+/// True when the subject is this image's file, or something in it.
+fn is_of(finding: &Finding, image: &Image) -> bool {
+    finding.subject.strip_prefix(&image.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
 }
 
 #[cfg(test)]

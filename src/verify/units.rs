@@ -19,9 +19,10 @@ pub(super) use tests::manifest as test_manifest;
 
 pub use proof::{Proof, SubjectProof};
 
+pub use facts::Facts;
+
 use super::Image;
 use crate::finding::{Finding, Rule};
-use facts::Facts;
 
 /// All rules of the family.
 pub static RULES: &[&Rule] = &[
@@ -47,13 +48,14 @@ pub static RULES: &[&Rule] = &[
     &handle::REGISTRY_UNIT,
 ];
 
-/// Applies every rule of the family to an image.
-pub fn check(image: &Image, out: &mut Vec<Finding>) {
+/// Applies every rule of the family to an image. Gives what was worked out, for other families.
+pub fn check<'a>(image: &'a Image, out: &mut Vec<Finding>) -> Facts<'a> {
     let facts = Facts::new(image);
     start::check(&facts, out);
     enable::check(&facts, out);
     files::check(&facts, out);
     handle::check(&facts, out);
+    facts
 }
 
 /// What was looked at, and what follows: printed by `verify`.
