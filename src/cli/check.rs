@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::pki::Unlock;
 use super::{Exit, Global, Ui, VerbResult, project};
-use crate::finding::has_errors;
-use crate::live::check::{Options, RULES, check, manifest};
+use crate::finding::{Finding, has_errors};
+use crate::live::check::{Options, RULES, Session, manifest, open};
+use crate::live::credentials::given::Given;
 use crate::live::endpoint::Endpoint;
-use crate::verify::scan::scan;
+use crate::live::etcdctl::Etcdctl;
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +20,11 @@ pub struct Args {
     /// Client URL of a member [default: those of the image's birth record]
     #[arg(long = "endpoint", value_name = "URL")]
     endpoints: Vec<Endpoint>,
+    /// Show an operator's certificate instead of the image's own: a directory with NAME.crt and NAME.key, or DIR/NAME
+    #[arg(long, value_name = "DIR")]
+    credentials: Option<PathBuf>,
+    #[command(flatten)]
+    unlock: Unlock,
     /// How long to wait for the registry, in seconds; all endpoints are asked at once
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     timeout: Duration,
@@ -32,22 +39,32 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Checks each image with its own client certificate.
+/// Checks each image. What is said of the registry alone is the same for every image, and is printed once.
 ///
 /// # Errors
-/// When an image cannot be read, or no endpoint answers.
+/// When the credentials or an image cannot be read, or no endpoint answers.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     if global.directory.is_some() {
         let loaded = project::declared(global, ui)?;
         ui.findings(&loaded.warnings);
     }
-    let options = Options { endpoints: args.endpoints.clone(), timeout: args.timeout };
+    let given = match &args.credentials {
+        Some(place) => Some(Given::open(place, &args.unlock.source())?),
+        None => None,
+    };
+    let etcdctl = match &given {
+        Some(given) => Etcdctl::with(given.files.clone()),
+        None => Etcdctl::of_store(&global.pki_directory(), &store_options(global)),
+    };
+    let options = Options { endpoints: args.endpoints.clone(), timeout: args.timeout, given, etcdctl };
+    let mut session = Session::new(options);
     let mut failed = None;
     let mut wrong = false;
+    let mut printed: Vec<Finding> = Vec::new();
     for path in &args.images {
-        let result = scan(path).and_then(|(image, _)| {
+        let result = open(path).and_then(|image| {
             let node = manifest(&image)?.node.clone();
-            Ok((node, check(&image, &options)?))
+            Ok((node, session.check(&image)?))
         });
         match result {
             Ok((node, findings)) => {
@@ -59,7 +76,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
                 let errors = has_errors(&findings);
                 wrong |= errors;
                 ui.applied(&name, &RULES);
-                ui.findings(&findings);
+                ui.findings(&new(findings, &mut printed, ui));
                 let word = if errors { "not clean" } else { "clean" };
                 ui.object(&serde_json::json!({"type": "check", "image": path, "node": node, "clean": !errors}));
                 ui.verdict(&name, word, !errors);
@@ -78,4 +95,31 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         None if wrong => Ok(Exit::Findings),
         None => Ok(Exit::Clean),
     }
+}
+
+/// Without what a person has read already for an earlier image. Programs and reports get all of each image's.
+fn new(mut findings: Vec<Finding>, printed: &mut Vec<Finding>, ui: &Ui) -> Vec<Finding> {
+    if ui.for_people() {
+        findings.retain(|finding| {
+            let bare = Finding { image: None, nodes: Vec::new(), ..finding.clone() };
+            let new = !printed.contains(&bare);
+            if new {
+                printed.push(bare);
+            }
+            new
+        });
+    }
+    findings
+}
+
+/// The options by which a printed `fitout` command finds the same store.
+fn store_options(global: &Global) -> Vec<String> {
+    let mut options = Vec::new();
+    if let Some(directory) = &global.directory {
+        options.extend(["-C".to_owned(), directory.display().to_string()]);
+    }
+    if let Some(store) = &global.pki {
+        options.extend(["--pki".to_owned(), store.display().to_string()]);
+    }
+    options
 }

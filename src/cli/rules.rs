@@ -132,7 +132,8 @@ mod tests {
         ] {
             assert!(refused.contains(&code), "{code}");
         }
-        for code in ["unused", "many-voters", "etcd-version-known", "certificate-expired", "live-alarm", "ledger-mode"]
+        for code in
+            ["unused", "many-voters", "etcd-version-known", "certificate-expired", "live-alarm-nospace", "ledger-mode"]
         {
             assert!(all().iter().any(|rule| rule.code == code) && !refused.contains(&code), "{code}");
         }

@@ -143,6 +143,11 @@ impl Ui {
         self.state().record.cases.push(case);
     }
 
+    /// True when a person reads stdout, and nothing keeps the findings for a report.
+    pub fn for_people(&self) -> bool {
+        self.format == MessageFormat::Human
+    }
+
     /// A line of result for people on stdout; silent with json. A closed pipe ends the program quietly, as `head`
     /// expects.
     pub fn line(&self, text: impl AsRef<str>) {

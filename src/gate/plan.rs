@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Failure;
-use crate::image::index::Index;
+use crate::image::index::{FILE_NAME, Index};
 use crate::tree::Digest;
 
 /// The work, as an argument of the hidden stages.
@@ -56,9 +56,7 @@ impl Plan {
 pub fn images(given: &[PathBuf], dist: &Path) -> Result<Vec<Planned>, Failure> {
     let mut planned = Vec::new();
     if given.is_empty() {
-        let index = Index::load(dist)?.filter(|index| !index.images.is_empty()).ok_or_else(|| {
-            Failure::new(format!("{}: there are no images to boot", dist.display())).help("`fitout build` makes them")
-        })?;
+        let index = Index::load(dist)?.filter(|index| !index.images.is_empty()).ok_or_else(|| nothing(dist))?;
         for entry in index.images.values() {
             let path = absolute(&dist.join(&entry.file))?;
             planned.push(Planned { path, sha256: Some(entry.sha256) });
@@ -74,6 +72,27 @@ pub fn images(given: &[PathBuf], dist: &Path) -> Result<Vec<Planned>, Failure> {
         planned.push(Planned { path, sha256: entry.map(|e| e.sha256) });
     }
     Ok(planned)
+}
+
+/// Why a directory gives no images, and what to do.
+fn nothing(dist: &Path) -> Failure {
+    let shown = dist.display();
+    let index = dist.join(FILE_NAME);
+    if !dist.exists() {
+        return Failure::new(format!("there are no images to boot: there is no directory {shown}"))
+            .help("`fitout build` makes it; `--out DIR` names another one, or name the images");
+    }
+    // What cannot be listed is as good as empty here.
+    let names = std::fs::read_dir(dist).into_iter().flatten().flatten().map(|e| e.file_name());
+    let mut images: Vec<String> = names.filter_map(|n| n.into_string().ok()).filter(|n| n.contains(".tar")).collect();
+    images.sort();
+    let why = if index.exists() { "names no image" } else { "is missing" };
+    let text = format!("which images belong to the mesh is not known: {} {why}", index.display());
+    if images.is_empty() {
+        return Failure::new(text).help("`fitout build` makes the images and the index");
+    }
+    let found: Vec<String> = images.iter().map(|name| dist.join(name).display().to_string()).collect();
+    Failure::new(text).help(format!("`fitout build` writes it; or name them: `fitout gate {}`", found.join(" ")))
 }
 
 /// An absolute path of something that exists, not below `/run`, which the gate covers.
@@ -108,8 +127,26 @@ mod tests {
     #[test]
     fn no_images_is_said() {
         let directory = tempfile::tempdir().unwrap();
-        let failure = images(&[], directory.path()).unwrap_err();
-        assert!(failure.message.ends_with("there are no images to boot"), "{failure}");
+        let index = directory.path().join("index.json");
+        let says = |dist: &Path| {
+            let failure = images(&[], dist).unwrap_err();
+            (failure.message, failure.help.unwrap_or_default())
+        };
+        let (message, help) = says(&directory.path().join("dist"));
+        assert!(message.contains("there is no directory /"), "{message}");
+        assert!(help.contains("`fitout build` makes it"), "{help}");
+        let (message, help) = says(directory.path());
+        assert!(message.ends_with("index.json is missing"), "{message}");
+        assert_eq!(help, "`fitout build` makes the images and the index");
+        let image = directory.path().join("lis1.tar.gz");
+        std::fs::write(&image, "").unwrap();
+        let (_, help) = says(directory.path());
+        assert!(help.ends_with(&format!("`fitout gate {}`", image.display())), "{help}");
+        std::fs::write(&index, r#"{"schema": 1, "tool": "0", "mesh": "m", "images": {}}"#).unwrap();
+        let (message, _) = says(directory.path());
+        assert!(message.ends_with("index.json names no image"), "{message}");
+        std::fs::remove_file(&index).unwrap();
+        std::fs::remove_file(&image).unwrap();
         let failure = images(&[directory.path().join("lis1.tar.gz")], directory.path()).unwrap_err();
         assert!(failure.message.starts_with("cannot open"), "{failure}");
     }

@@ -1,9 +1,12 @@
 //! `/usr/lib/fitout/image.json`: what an image says of itself.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::declaration::{Part, Target, Topology};
+use crate::declaration::{Mesh, Part, Target, Topology};
 use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::urls::peer_url;
 use crate::overlay::ledger::Ledger;
 
 pub use crate::overlay::ledger::MANIFEST_PATH;
@@ -50,8 +53,66 @@ pub struct Manifest {
     pub base_hostname: String,
     /// Sites of the mesh, sorted.
     pub sites: Vec<String>,
+    /// What the declaration says of the registry; `None` in images of versions that did not write it.
+    #[serde(default)]
+    pub registry: Option<Registry>,
     /// Every overlay path.
     pub ledger: Ledger,
+}
+
+/// What the declaration said of the registry when the image was built: what the living one is measured by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registry {
+    /// Every node on which etcd runs, by name.
+    pub members: BTreeMap<String, Member>,
+    /// `heartbeat-interval`, milliseconds.
+    pub heartbeat_ms: u64,
+    /// `election-timeout`, milliseconds.
+    pub election_ms: u64,
+    /// `[registry] round-trip`, milliseconds.
+    pub round_trip_ms: u64,
+    /// `[registry] quota`, bytes.
+    pub quota_bytes: u64,
+    /// `[pki] renew-before`, seconds.
+    pub renew_before_s: u64,
+    /// `[mesh] time-to-rebuild`, seconds.
+    pub time_to_rebuild_s: u64,
+}
+
+/// A node on which etcd runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its site.
+    pub site: String,
+    /// Its part.
+    pub part: Part,
+    /// Its peer URL.
+    pub peer_url: String,
+}
+
+impl Registry {
+    /// From the declaration.
+    pub fn of(mesh: &Mesh) -> Registry {
+        let timing = mesh.timing();
+        let milliseconds = |d: std::time::Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+        let members = mesh.registry_nodes().map(|node| {
+            let member = Member {
+                site: node.site.value.clone(),
+                part: mesh.part_of(node),
+                peer_url: peer_url(node.address.value),
+            };
+            (node.name.value.clone(), member)
+        });
+        Registry {
+            members: members.collect(),
+            heartbeat_ms: milliseconds(timing.heartbeat),
+            election_ms: milliseconds(timing.election),
+            round_trip_ms: milliseconds(mesh.registry.round_trip.value),
+            quota_bytes: mesh.registry.quota.value,
+            renew_before_s: mesh.pki.renew_before.value.as_secs(),
+            time_to_rebuild_s: mesh.time_to_rebuild.value.as_secs(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +146,7 @@ pub(crate) mod tests {
             base: String::new(),
             base_hostname: String::new(),
             sites: vec!["s".into()],
+            registry: None,
             ledger: Ledger::default(),
         }
     }

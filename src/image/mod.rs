@@ -10,6 +10,7 @@ pub mod lock;
 pub mod manifest;
 pub mod output;
 pub mod parts;
+pub mod peek;
 pub mod progress;
 pub mod project;
 pub mod rules;

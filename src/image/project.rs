@@ -7,7 +7,7 @@ use super::base::{self, Base, DebianRequest};
 use super::cache::Cache;
 use super::compose::{self, Composition};
 use super::lock::{Ids, Lock, LockedBase, LockedUse};
-use super::manifest::{Manifest, SCHEMA};
+use super::manifest::{Manifest, Registry, SCHEMA};
 use super::progress::Progress;
 use crate::declaration::{Loaded, Mesh, Node};
 use crate::etcd::birth::{self, Birth, ClusterState};
@@ -121,6 +121,7 @@ impl Project {
             base: self.base.digest.hex(),
             base_hostname: self.base.hostname.clone(),
             sites: mesh.sites.keys().cloned().collect(),
+            registry: Some(Registry::of(mesh)),
             ledger: fitted.ledger.clone(),
         }
     }

@@ -1,43 +1,89 @@
-//! `fitout check`: one image against the living registry, with the image's own client certificate.
+//! `fitout check`: images against the living registry, with the image's own client certificate or an operator's.
 
+use std::path::Path;
 use std::time::Duration;
 
-use super::credentials::Credentials;
+use super::credentials::given::Given;
+use super::credentials::{AUTHORITY, CERTIFICATE, Credentials, KEY};
 use super::endpoint::Endpoint;
+use super::etcdctl::Etcdctl;
 use super::judge::{self, Declared};
-use super::observe::{Observed, observe};
+use super::observe::{Earlier, Observed, observe};
 use crate::finding::{Failure, Finding};
-use crate::image::manifest::Manifest;
+use crate::image::manifest::{MANIFEST_PATH, Manifest};
+use crate::image::peek::peek;
 use crate::verify::image::Image;
+use crate::verify::scan::from_tree;
 
 pub use super::judge::RULES;
 
 /// How to ask.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Options {
     /// Endpoints; empty: one per first member of the birth record.
     pub endpoints: Vec<Endpoint>,
     /// How long each endpoint may take; all are asked at once, so the check takes no longer in all.
     pub timeout: Duration,
+    /// An operator's certificate to show instead of the image's own.
+    pub given: Option<Given>,
+    /// For the commands that findings print.
+    pub etcdctl: Etcdctl,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { endpoints: Vec::new(), timeout: Duration::from_secs(5) }
+        let timeout = Duration::from_secs(5);
+        Options { endpoints: Vec::new(), timeout, given: None, etcdctl: Etcdctl::default() }
     }
 }
 
-/// Compares an image with the living registry. It only reads.
+/// Checks of several images in one run: what one has seen of the registry is not asked again for the next.
+#[derive(Debug, Default)]
+pub struct Session {
+    options: Options,
+    earlier: Earlier,
+}
+
+impl Session {
+    /// A session.
+    pub fn new(options: Options) -> Session {
+        Session { options, earlier: Earlier::default() }
+    }
+
+    /// Compares an image with the living registry. It only reads.
+    ///
+    /// # Errors
+    /// When the image has no manifest or no usable client certificate, or when no endpoint answers at all.
+    pub fn check(&mut self, image: &Image) -> Result<Vec<Finding>, Failure> {
+        let options = &self.options;
+        let manifest = manifest(image)?;
+        let credentials = match &options.given {
+            Some(given) => given.for_image(image)?,
+            None => Credentials::of_image(image)?,
+        };
+        let endpoints = endpoints(manifest, options)?;
+        let observed = observe(&endpoints, &credentials, options.timeout, &mut self.earlier);
+        anybody(&observed, options.timeout)?;
+        let etcdctl = options.etcdctl.for_image(&image.name, &credentials);
+        Ok(judge::judge(&Declared::of(manifest, etcdctl), &observed))
+    }
+}
+
+/// Compares one image with the living registry.
 ///
 /// # Errors
-/// When the image has no manifest or no usable client certificate, or when no endpoint answers at all.
-pub fn check(image: &Image, options: &Options) -> Result<Vec<Finding>, Failure> {
-    let manifest = manifest(image)?;
-    let credentials = Credentials::of_image(image)?;
-    let endpoints = endpoints(manifest, options)?;
-    let observed = observe(&endpoints, &credentials, options.timeout);
-    anybody(&observed, options.timeout)?;
-    Ok(judge::judge(&Declared::of(manifest), &observed))
+/// As [`Session::check`].
+pub fn check(image: &Image, options: Options) -> Result<Vec<Finding>, Failure> {
+    Session::new(options).check(image)
+}
+
+/// Reads of an image what [`Session::check`] needs, and no more.
+///
+/// # Errors
+/// When the file cannot be read or is no tar.
+pub fn open(path: &Path) -> Result<Image, Failure> {
+    let tree = peek(path, &[MANIFEST_PATH, AUTHORITY, CERTIFICATE, KEY])?;
+    Ok(from_tree(path.display().to_string(), tree))
 }
 
 /// The embedded manifest.
@@ -94,6 +140,7 @@ fn anybody(observed: &Observed, timeout: Duration) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::credentials::Shown;
     use crate::live::handshake::{Kind, Trouble};
     use crate::live::observe::View;
 
@@ -101,9 +148,19 @@ mod tests {
         let view = |(n, kind): (usize, &Kind)| View {
             endpoint: format!("10.0.0.{n}").parse().unwrap(),
             answer: Err(Trouble::new(*kind, "why")),
+            greeting: None,
             stranger_let_in: None,
         };
-        Observed { views: kinds.iter().enumerate().map(view).collect(), client_validity: (0, 1), at: 0 }
+        let client = Shown {
+            whose: "x".into(),
+            given: false,
+            user: None,
+            issuer: String::new(),
+            validity: (0, 1),
+            of_the_mesh: true,
+            for_clients: true,
+        };
+        Observed { views: kinds.iter().enumerate().map(view).collect(), client, at: 0 }
     }
 
     #[test]

@@ -41,15 +41,17 @@ impl Client {
         Ok(Client { runtime, inner })
     }
 
-    /// What this member says of itself and of the member list. Only reads, and only calls that a member
+    /// What this member says of itself and of the member list; its metrics are not asked for here. Only reads, and only calls that a member
     /// answers alone: `alarm` would go through consensus, so alarms are taken from the status.
     ///
     /// # Errors
     /// When the status is not answered in time. A member list that is not answered (etcd 3.5 asks the leader for it)
     /// is part of the answer.
     pub fn ask(&mut self, deadline: Instant) -> Result<Answer, Trouble> {
-        let mut client = self.inner.clone();
-        let status = self.call(deadline, async move { client.status().await })?;
+        let first = self.status(deadline)?;
+        // The first one also opened the connection.
+        let second = self.status(deadline)?;
+        let (status, round_trip) = (second.0, first.1.min(second.1));
         let header = status.header();
         let mut client = self.inner.clone();
         let members = self.call(deadline, async move { client.member_list().await }).map(|list| {
@@ -62,15 +64,34 @@ impl Client {
             };
             list.members().iter().map(member).collect()
         });
+        // An alarm does not always name the right member: a corrupt leader blames others, and 3.5 may name none.
+        let corrupt = status.errors().iter().any(|error| error.contains("alarm:CORRUPT"));
+        let mut client = self.inner.clone();
+        let hash = corrupt.then(|| self.call(deadline, async move { client.hash_kv(0).await }));
         Ok(Answer {
             cluster: Id(header.map_or(0, |h| h.cluster_id())),
             member: Id(header.map_or(0, |h| h.member_id())),
             version: status.version().to_owned(),
             leader: (status.leader() != 0).then(|| Id(status.leader())),
             learner: status.is_learner(),
+            raft_index: status.raft_index(),
+            applied_index: status.raft_applied_index(),
+            db_size: u64::try_from(status.db_size()).unwrap_or_default(),
+            db_in_use: u64::try_from(status.raft_used_db_size()).unwrap_or_default(),
             errors: status.errors().to_vec(),
+            hash: hash.and_then(Result::ok).map(|response| response.hash()),
             members,
+            round_trip,
+            metrics: Err(Trouble::new(Kind::Request, "not asked for")),
         })
+    }
+
+    /// A status, and how long it took.
+    fn status(&self, deadline: Instant) -> Result<(etcd_client::StatusResponse, Duration), Trouble> {
+        let mut client = self.inner.clone();
+        let start = Instant::now();
+        let status = self.call(deadline, async move { client.status().await })?;
+        Ok((status, start.elapsed()))
     }
 
     /// Writes a key.

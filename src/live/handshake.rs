@@ -16,6 +16,7 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection,
 use super::credentials::{Credentials, date, names};
 use super::endpoint::Endpoint;
 use super::verifier::Remembering;
+use crate::pki::inspect::Certificate;
 
 /// The client's connection preface and an empty SETTINGS frame (RFC 9113, section 3.4): the server answers.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
@@ -75,11 +76,68 @@ impl Trouble {
     }
 }
 
+/// What a server showed of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Greeting {
+    /// Life of its certificate, seconds since 1970: not before, not after.
+    pub validity: (i64, i64),
+}
+
 /// Connects, shakes hands (as a stranger when there are no credentials to show) and hears the first bytes.
 ///
 /// # Errors
 /// The trouble, always before `deadline` has passed by more than an instant.
-pub fn greet(endpoint: &Endpoint, credentials: &Credentials, show: bool, deadline: Instant) -> Result<(), Trouble> {
+pub fn greet(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    show: bool,
+    deadline: Instant,
+) -> Result<Greeting, Trouble> {
+    let (mut connection, mut socket, verifier) = open(endpoint, credentials, show, &[b"h2"], deadline)?;
+    talk(&mut connection, &mut socket).map_err(|error| explain(&error, &verifier))?;
+    let shown = verifier.shown().and_then(|der| Certificate::from_der(&der).ok());
+    let shown = shown.ok_or_else(|| Trouble::new(Kind::Tls, "the server's certificate cannot be read"))?;
+    Ok(Greeting { validity: (shown.not_before.unix_timestamp(), shown.not_after.unix_timestamp()) })
+}
+
+/// Asks for a document over HTTP/1.0 and gives its body, at most `limit` bytes of it.
+///
+/// # Errors
+/// The trouble; [`Kind::Request`] for any answer but 200.
+pub fn get(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    path: &str,
+    limit: u64,
+    deadline: Instant,
+) -> Result<String, Trouble> {
+    let (mut connection, mut socket, verifier) = open(endpoint, credentials, true, &[], deadline)?;
+    let mut stream = rustls::Stream::new(&mut connection, &mut socket);
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", endpoint.host);
+    let mut answer = Vec::new();
+    stream
+        .write_all(request.as_bytes())
+        .and_then(|()| stream.flush())
+        .and_then(|()| stream.take(limit).read_to_end(&mut answer))
+        .map_err(|error| explain(&error, &verifier))?;
+    let text = String::from_utf8_lossy(&answer);
+    match text.split_once("\r\n\r\n") {
+        Some((head, body)) if head.split(' ').nth(1) == Some("200") => Ok(body.to_owned()),
+        _ => {
+            let first = text.lines().next().unwrap_or("nothing");
+            Err(Trouble::new(Kind::Request, format!("{path} was answered by `{first}`")))
+        }
+    }
+}
+
+/// A connection on which nothing was said yet.
+fn open(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    show: bool,
+    protocols: &[&[u8]],
+    deadline: Instant,
+) -> Result<(ClientConnection, Timed, Arc<Remembering>), Trouble> {
     if !endpoint.tls {
         return Err(Trouble::new(Kind::PlainUrl, "the URL begins with `http://`"));
     }
@@ -91,19 +149,19 @@ pub fn greet(endpoint: &Endpoint, credentials: &Credentials, show: bool, deadlin
         .dangerous()
         .with_custom_certificate_verifier(verifier.clone());
     let mut config = if show {
-        let refused = |e: rustls::Error| {
-            Trouble::new(Kind::ClientRefused, format!("the image's key does not fit its certificate: {e}"))
-        };
+        let whose = &credentials.shown.whose;
+        let refused =
+            |e: rustls::Error| Trouble::new(Kind::ClientRefused, format!("the key does not fit {whose}: {e}"));
         config.with_client_auth_cert(credentials.chain.clone(), credentials.key.clone_key()).map_err(refused)?
     } else {
         config.with_no_client_auth()
     };
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|p| p.to_vec()).collect();
     let name = ServerName::try_from(endpoint.host.clone())
         .map_err(|e| Trouble::new(Kind::Unreachable, format!("`{}` is no host name: {e}", endpoint.host)))?;
-    let mut connection = ClientConnection::new(Arc::new(config), name).map_err(tls)?;
-    let mut socket = Timed { stream: connect(endpoint, deadline)?, deadline };
-    talk(&mut connection, &mut socket).map_err(|error| explain(&error, &verifier))
+    let connection = ClientConnection::new(Arc::new(config), name).map_err(tls)?;
+    let socket = Timed { stream: connect(endpoint, deadline)?, deadline };
+    Ok((connection, socket, verifier))
 }
 
 fn verifier(credentials: &Credentials) -> Result<Arc<Remembering>, Trouble> {

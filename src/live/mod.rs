@@ -7,9 +7,11 @@ pub mod check;
 pub mod client;
 pub mod credentials;
 pub mod endpoint;
+pub mod etcdctl;
 pub mod handshake;
 pub mod judge;
+pub mod metrics;
 pub mod observe;
 mod verifier;
 
-pub use check::{Options, RULES, check};
+pub use check::{Options, RULES, Session, check};

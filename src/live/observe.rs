@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::client::Client;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, Shown};
 use super::endpoint::Endpoint;
-use super::handshake::{Kind, Trouble, greet};
+use super::handshake::{Greeting, Kind, Trouble, get, greet};
+use super::metrics::{self, Metrics};
 use crate::etcd::ids::Id;
 
 /// All that was seen.
@@ -13,8 +14,8 @@ use crate::etcd::ids::Id;
 pub struct Observed {
     /// One per endpoint, in the order in which they were asked for.
     pub views: Vec<View>,
-    /// Life of the client certificate that was shown: not before, not after, seconds since 1970.
-    pub client_validity: (i64, i64),
+    /// The client certificate that was shown.
+    pub client: Shown,
     /// When, seconds since 1970.
     pub at: i64,
 }
@@ -26,6 +27,8 @@ pub struct View {
     pub endpoint: Endpoint,
     /// What the member said, or why it said nothing.
     pub answer: Result<Answer, Trouble>,
+    /// What its server showed; `None` when there was no handshake.
+    pub greeting: Option<Greeting>,
     /// Whether a client without certificate is let in; `None` when that could not be found out.
     pub stranger_let_in: Option<bool>,
 }
@@ -43,10 +46,24 @@ pub struct Answer {
     pub leader: Option<Id>,
     /// It is a learner.
     pub learner: bool,
+    /// Index of the last entry that raft has committed here.
+    pub raft_index: u64,
+    /// Index of the last entry that was applied here.
+    pub applied_index: u64,
+    /// Bytes of the backend's file.
+    pub db_size: u64,
+    /// Bytes of it that are in use; the rest is free for new data, and is given back by `defrag`.
+    pub db_in_use: u64,
     /// `errors` of its status: `etcdserver: no leader`, and one line per alarm.
     pub errors: Vec<String>,
+    /// Hash of all its keys; asked for only when a member is said to be corrupt, and not given to everybody.
+    pub hash: Option<u32>,
     /// The member list, or why it was not given.
     pub members: Result<Vec<Member>, Trouble>,
+    /// The faster of two status requests over one connection.
+    pub round_trip: Duration,
+    /// What it measures itself, or why it does not say.
+    pub metrics: Result<Metrics, Trouble>,
 }
 
 /// One member of the member list.
@@ -64,31 +81,98 @@ pub struct Member {
     pub learner: bool,
 }
 
-/// Looks at all endpoints at once; each may take `timeout` in all.
-pub fn observe(endpoints: &[Endpoint], credentials: &Credentials, timeout: Duration) -> Observed {
+/// What was seen for earlier images of the same run.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    views: Vec<(Vec<u8>, View)>,
+}
+
+impl Earlier {
+    /// What can be used of it for an endpoint and a client certificate.
+    fn of(&self, endpoint: &Endpoint, credentials: &Credentials) -> Known<'_> {
+        let key = key(credentials);
+        let mut known = Known::Nothing;
+        for (shown, view) in self.views.iter().filter(|(_, view)| view.endpoint == *endpoint) {
+            match &view.answer {
+                _ if *shown == key => return Known::All(view),
+                Ok(answer) => known = Known::Answer(answer, view.stranger_let_in),
+                // Another certificate does not bring a dead host to life, and each would cost the whole timeout.
+                Err(trouble) if trouble.kind.is_silence() => known = Known::Silence(trouble),
+                Err(_) => {}
+            }
+        }
+        known
+    }
+}
+
+/// Whose certificate, and by which authority servers are judged.
+fn key(credentials: &Credentials) -> Vec<u8> {
+    [credentials.certificate_pem.as_slice(), credentials.authority_pem.as_slice()].concat()
+}
+
+enum Known<'a> {
+    /// The same was asked.
+    All(&'a View),
+    /// The member has answered somebody else.
+    Answer(&'a Answer, Option<bool>),
+    /// Nobody is there.
+    Silence(&'a Trouble),
+    Nothing,
+}
+
+/// Looks at all endpoints at once; each may take `timeout` in all. What earlier images of the run have seen is not
+/// asked again; whether the members take this one's certificate is.
+pub fn observe(
+    endpoints: &[Endpoint],
+    credentials: &Credentials,
+    timeout: Duration,
+    earlier: &mut Earlier,
+) -> Observed {
     let deadline = Instant::now() + timeout;
-    let views = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            endpoints.iter().map(|e| (e, scope.spawn(move || view(e, credentials, deadline)))).collect();
-        let lost = |endpoint: &Endpoint| View {
-            endpoint: endpoint.clone(),
-            answer: Err(Trouble::new(Kind::Request, "asking ended by a defect of fitout")),
-            stranger_let_in: None,
+    let before = &*earlier;
+    let views: Vec<View> = std::thread::scope(|scope| {
+        let look = |endpoint| scope.spawn(move || view(endpoint, credentials, before, deadline));
+        let threads: Vec<_> = endpoints.iter().map(|endpoint| (endpoint, look(endpoint))).collect();
+        let lost = |endpoint: &Endpoint| {
+            of_trouble(endpoint, Trouble::new(Kind::Request, "asking ended by a defect of fitout"))
         };
         threads.into_iter().map(|(e, thread)| thread.join().unwrap_or_else(|_| lost(e))).collect()
     });
-    Observed { views, client_validity: credentials.validity, at: time::OffsetDateTime::now_utc().unix_timestamp() }
+    earlier.views.extend(views.iter().map(|view| (key(credentials), view.clone())));
+    Observed { views, client: credentials.shown.clone(), at: time::OffsetDateTime::now_utc().unix_timestamp() }
 }
 
-fn view(endpoint: &Endpoint, credentials: &Credentials, deadline: Instant) -> View {
-    let answer = greet(endpoint, credentials, true, deadline)
-        .and_then(|()| Client::new(endpoint, credentials, deadline)?.ask(deadline));
+fn of_trouble(endpoint: &Endpoint, trouble: Trouble) -> View {
+    View { endpoint: endpoint.clone(), answer: Err(trouble), greeting: None, stranger_let_in: None }
+}
+
+fn view(endpoint: &Endpoint, credentials: &Credentials, earlier: &Earlier, deadline: Instant) -> View {
+    let known = earlier.of(endpoint, credentials);
+    match known {
+        Known::All(view) => return view.clone(),
+        Known::Silence(trouble) => return of_trouble(endpoint, trouble.clone()),
+        Known::Answer(..) | Known::Nothing => {}
+    }
+    let greeting = match greet(endpoint, credentials, true, deadline) {
+        Ok(greeting) => Some(greeting),
+        Err(trouble) => return of_trouble(endpoint, trouble),
+    };
+    if let Known::Answer(answer, stranger_let_in) = known {
+        return View { endpoint: endpoint.clone(), answer: Ok(answer.clone()), greeting, stranger_let_in };
+    }
+    let answer = ask(endpoint, credentials, deadline);
     // Only worth asking where the server's own side of TLS is in order.
     let stranger_let_in = answer.is_ok().then(|| greet(endpoint, credentials, false, deadline));
     let stranger_let_in = stranger_let_in.and_then(|greeting| match greeting {
-        Ok(()) => Some(true),
+        Ok(_) => Some(true),
         Err(Trouble { kind: Kind::ClientRefused, .. }) => Some(false),
         Err(_) => None,
     });
-    View { endpoint: endpoint.clone(), answer, stranger_let_in }
+    View { endpoint: endpoint.clone(), answer, greeting, stranger_let_in }
+}
+
+fn ask(endpoint: &Endpoint, credentials: &Credentials, deadline: Instant) -> Result<Answer, Trouble> {
+    let mut answer = Client::new(endpoint, credentials, deadline)?.ask(deadline)?;
+    answer.metrics = get(endpoint, credentials, "/metrics", metrics::LIMIT, deadline).map(|text| metrics::parse(&text));
+    Ok(answer)
 }

@@ -14,23 +14,23 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::log::{Tail, last_lines};
 use super::missing;
+use super::running::Running;
 use crate::finding::Failure;
 
 /// Bytes of each output stream that are kept unless [`Command::keep`] says otherwise.
 const KEEP: usize = 1 << 20;
 /// Lines of a failed program's log in the failure.
 const LINES_IN_FAILURE: usize = 12;
-/// How long a program may take to end after `TERM` before it gets `KILL`.
-const GRACE: Duration = Duration::from_secs(5);
+
+/// Variables of ours that are secrets: no program that we start needs them, and every user of the machine who may read
+/// its environment would have them (proc(5), `/proc/pid/environ`).
+const SECRETS: &[&str] = &[crate::pki::passphrase::VARIABLE];
 
 /// The signal that a program gets when we die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Command {
         self.arguments.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
-    /// Sets an environment variable; the others are ours.
+    /// Sets an environment variable; the others are ours, without the passphrase of the store.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
         self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
@@ -167,26 +167,13 @@ impl Command {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Starts it and returns at once.
-    ///
-    /// # Errors
-    /// When the program or `setpriv` is not installed, or the process cannot be made.
-    pub fn spawn(&self) -> Result<Running, Failure> {
+    /// The command as the system will get it, without its streams.
+    fn prepared(&self) -> Result<std::process::Command, Failure> {
         let program = missing::find(&self.program)?;
-        let setpriv = missing::find("setpriv")?;
-        let mut command = std::process::Command::new(setpriv);
+        let mut command = std::process::Command::new(missing::find("setpriv")?);
         if self.clean {
             command.env_clear();
         }
-        let input = match &self.input_file {
-            Some(file) => {
-                let copy = file.try_clone();
-                copy.map_err(|e| Failure::new(format!("cannot give its input to `{}`: {e}", self.program)))?.into()
-            }
-            None if self.input.is_empty() => Stdio::null(),
-            None => Stdio::piped(),
-        };
-        let output = || if self.output == Output::Ours { Stdio::inherit() } else { Stdio::piped() };
         command
             .arg("--pdeathsig")
             .arg(match self.on_our_death {
@@ -197,13 +184,32 @@ impl Command {
             .arg(program)
             .args(&self.arguments)
             .envs(self.environment.iter().map(|(k, v)| (k, v)))
-            .stdin(input)
-            .stdout(output())
-            .stderr(output())
             .process_group(0);
+        for secret in SECRETS {
+            command.env_remove(secret);
+        }
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
+        Ok(command)
+    }
+
+    /// Starts it and returns at once.
+    ///
+    /// # Errors
+    /// When the program or `setpriv` is not installed, or the process cannot be made.
+    pub fn spawn(&self) -> Result<Running, Failure> {
+        let mut command = self.prepared()?;
+        let input = match &self.input_file {
+            Some(file) => {
+                let copy = file.try_clone();
+                copy.map_err(|e| Failure::new(format!("cannot give its input to `{}`: {e}", self.program)))?.into()
+            }
+            None if self.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
+        let output = || if self.output == Output::Ours { Stdio::inherit() } else { Stdio::piped() };
+        command.stdin(input).stdout(output()).stderr(output());
         let started = Instant::now();
         let mut child = command.spawn().map_err(|e| Failure::new(format!("cannot start `{}`: {e}", self.program)))?;
         let (stdout, stderr) = (Tail::new(self.keep), Tail::new(self.keep));
@@ -253,128 +259,6 @@ impl Command {
     }
 }
 
-/// A started program. Dropping it kills it and its process group.
-#[derive(Debug)]
-pub struct Running {
-    name: String,
-    child: Option<Child>,
-    stdout: Tail,
-    stderr: Tail,
-    threads: Vec<JoinHandle<()>>,
-    started: Instant,
-}
-
-impl Running {
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.child.as_ref().map_or(0, Child::id)
-    }
-
-    /// What it has written to standard output so far (bounded).
-    pub fn output(&self) -> String {
-        self.stdout.text()
-    }
-
-    /// What it has written to standard error so far (bounded).
-    pub fn log(&self) -> String {
-        self.stderr.text()
-    }
-
-    /// Kills it and its process group now.
-    ///
-    /// # Errors
-    /// When its status cannot be read.
-    pub fn kill(mut self) -> Result<Finished, Failure> {
-        self.end()
-    }
-
-    /// True when it has ended; its status is then there for [`Running::wait`].
-    pub fn ended(&self) -> bool {
-        self.pid().is_none_or(|pid| {
-            // WNOWAIT leaves the process for `wait`, so that its id and its group stay ours until then.
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-            !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None))
-        })
-    }
-
-    /// Waits for its end, at most `deadline` from its start; then it and its process group are killed.
-    ///
-    /// # Errors
-    /// When the deadline passes.
-    pub fn wait(mut self, deadline: Duration) -> Result<Finished, Failure> {
-        if !self.ended_before(self.started + deadline) {
-            let name = std::mem::take(&mut self.name);
-            self.end()?;
-            let text = format!("`{name}` was not done after {} s and was stopped", deadline.as_secs_f32());
-            return Err(Failure::new(with_log(&text, &self.stderr.text())));
-        }
-        self.end()
-    }
-
-    /// Asks it to end by `TERM`, and kills it and its group when it has not after a few seconds.
-    ///
-    /// # Errors
-    /// When its status cannot be read.
-    pub fn stop(mut self) -> Result<Finished, Failure> {
-        if let Some(pid) = self.pid() {
-            // It may have ended already: then there is nobody to signal.
-            let _ = rustix::process::kill_process(pid, Signal::TERM);
-            self.ended_before(Instant::now() + GRACE);
-        }
-        self.end()
-    }
-
-    fn pid(&self) -> Option<Pid> {
-        self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw)
-    }
-
-    fn ended_before(&self, end: Instant) -> bool {
-        let mut pause = Duration::from_millis(1);
-        while !self.ended() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            std::thread::sleep(pause.min(left));
-            pause = (pause * 2).min(Duration::from_millis(20));
-        }
-        true
-    }
-
-    /// Kills what is left of the group, takes the status, and waits for the readers of the output.
-    fn end(&mut self) -> Result<Finished, Failure> {
-        let took = self.started.elapsed();
-        if let Some(pid) = self.pid() {
-            // The leader is not waited for yet, so the number of its group cannot have been given away.
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        }
-        let Some(mut child) = self.child.take() else {
-            return Err(Failure::new(format!("`{}` was waited for twice", self.name)));
-        };
-        let status = child.wait().map_err(|e| Failure::new(format!("cannot wait for `{}`: {e}", self.name)))?;
-        // A grandchild with a group of its own may hold the pipes: it cannot make us hang here.
-        let end = Instant::now() + GRACE;
-        while self.threads.iter().any(|t| !t.is_finished()) && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        for thread in self.threads.drain(..).filter(JoinHandle::is_finished) {
-            if thread.join().is_err() {
-                return Err(Failure::new(format!("the output of `{}` could not be read", self.name)));
-            }
-        }
-        Ok(Finished { status, stdout: self.stdout.bytes(), log: self.stderr.text(), took })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if self.child.is_some() {
-            // Nobody is left to tell.
-            let _ = self.end();
-        }
-    }
-}
-
 /// `exited with status 2`, `was killed by signal 9`.
 pub fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
@@ -384,7 +268,7 @@ pub fn ending(status: ExitStatus) -> String {
     }
 }
 
-fn with_log(message: &str, log: &str) -> String {
+pub(super) fn with_log(message: &str, log: &str) -> String {
     let lines = last_lines(log, LINES_IN_FAILURE);
     if lines.is_empty() {
         return message.to_owned();
@@ -392,7 +276,8 @@ fn with_log(message: &str, log: &str) -> String {
     format!("{message}; its last lines:\n  {}", lines.join("\n  "))
 }
 
-fn quote(word: &str) -> String {
+/// A word as a shell takes it, quoted where needed.
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

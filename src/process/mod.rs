@@ -7,5 +7,7 @@ pub mod command;
 pub mod log;
 pub mod missing;
 pub mod mmdebstrap;
+pub mod running;
 
-pub use command::{Command, Finished, OnOurDeath, Running};
+pub use command::{Command, Finished, OnOurDeath};
+pub use running::Running;

@@ -2,15 +2,16 @@
 
 use super::{Stage, Step, Stop};
 use crate::finding::{Finding, Severity, Standing};
-use crate::live::check::{Options, check};
+use crate::live::check::{Options, Session};
 
 /// Every image.
 pub const STEP: Step = Step { name: "check", claim: "`fitout check` of every image is clean", run };
 
 fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
     let mut wrong = Vec::new();
+    let mut session = Session::new(Options::default());
     for image in stage.images {
-        let findings = check(image, &Options::default()).map_err(|f| Stop::Broken(format!("{}: {f}", image.name)))?;
+        let findings = session.check(image).map_err(|f| Stop::Broken(format!("{}: {f}", image.name)))?;
         let node = image.manifest.as_ref().map(|m| m.node.clone()).unwrap_or_default();
         let located = findings.into_iter().map(Finding::located);
         let findings = (stage.judge)(located.map(|f| if f.nodes.is_empty() { f.of_node(&node) } else { f }).collect());

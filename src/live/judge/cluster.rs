@@ -2,15 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Declared, answers};
+use super::{Declared, answers, rule};
 use crate::etcd::ids::{Id, LONE_DEFAULT_CLUSTER};
 use crate::etcd::versions::{self, Known, Version};
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::observe::Observed;
-
-const fn rule(code: &'static str, severity: Severity, summary: &'static str, explanation: &'static str) -> Rule {
-    Rule { code, family: "check", severity, summary, explanation }
-}
 
 /// Another cluster.
 pub static FOREIGN: Rule = rule(
@@ -66,58 +62,22 @@ pub static BAD_VERSION: Rule = rule(
      must not hold data. Else a warning that names the defects. Upgrade the base and rebuild. Tested by the version in \
      each member's status against the list that `verify` uses too.",
 );
-/// Alarms.
-pub static ALARM: Rule = rule(
-    "live-alarm",
-    Severity::Error,
-    "an alarm is raised in the registry",
-    "NOSPACE: the backend reached its quota; the whole cluster takes no writes until history is compacted, each member \
-     is defragmented, one after the other, and the alarm is disarmed by hand. CORRUPT: a member's data differs from \
-     the others'; it must be removed and joined anew. Taken from the members' status: asking for alarms \
-     would go through consensus.",
-);
-/// Other complaints.
-pub static COMPLAINT: Rule = rule(
-    "live-member-complains",
-    Severity::Warning,
-    "a member reports an error of its own",
-    "etcd lists what is wrong with a member in the `errors` of its status. What has a code of its own here (no leader, \
-     alarms) is not repeated.",
-);
-
 /// The rules of this file.
-pub static RULES: &[&Rule] =
-    &[&FOREIGN, &LONE_DEFAULT, &SPLIT, &NO_LEADER, &VERSIONS, &BAD_VERSION, &ALARM, &COMPLAINT];
+pub static RULES: &[&Rule] = &[&FOREIGN, &LONE_DEFAULT, &SPLIT, &NO_LEADER, &VERSIONS, &BAD_VERSION];
 
-/// Judges identity, leader, versions and errors.
+/// Judges identity, leader and versions.
 pub fn judge(declared: &Declared, observed: &Observed, out: &mut Vec<Finding>) {
     identity(declared, observed, out);
     versions(observed, out);
-    let mut alarms: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (endpoint, answer) in answers(observed) {
-        if answer.leader.is_none() {
-            let finding = NO_LEADER.finding(&endpoint, format!("member {} knows of no leader", answer.member));
-            out.push(finding.help("start the other voters: `systemctl enable --now mesh-registry.target`"));
-        }
-        for error in &answer.errors {
-            match alarm(error) {
-                Some(alarm) => alarms.entry(alarm).or_default().push(endpoint.clone()),
-                None if error.contains("no leader") => {}
-                None => out.push(COMPLAINT.finding(&endpoint, format!("member {} says: {error}", answer.member))),
-            }
-        }
-    }
-    for (alarm, endpoints) in alarms {
-        let help = if alarm.starts_with("NOSPACE") {
-            "`etcdctl compact <revision>`, `etcdctl defrag` on one member after the other, `etcdctl alarm disarm`"
-        } else {
-            "remove the corrupt member, empty its /var/lib/etcd and join it anew as a learner"
-        };
+    for (endpoint, answer) in answers(observed).filter(|(_, answer)| answer.leader.is_none()) {
         out.push(
-            ALARM
-                .finding("the registry", format!("alarm {alarm}"))
-                .note(format!("seen at {}", endpoints.join(", ")))
-                .help(help),
+            NO_LEADER
+                .finding(&endpoint, format!("member {} knows of no leader", answer.member))
+                .note(
+                    "it is cut off from a majority of the voters: they are down, the network between them is cut, or \
+                     they refuse each other's peer certificates",
+                )
+                .help("on the voters: `systemctl status etcd`, then `journalctl -u etcd -e`"),
         );
     }
 }
@@ -194,11 +154,4 @@ fn versions(observed: &Observed, out: &mut Vec<Finding>) {
 /// `3.5.16` or `3.6.0-rc.1`.
 fn parse(version: &str) -> Option<Version> {
     Version::parse(version.split(['-', '+']).next()?)
-}
-
-/// etcd prints an alarm of its status as `memberID:<decimal> alarm:<TYPE> `.
-fn alarm(error: &str) -> Option<String> {
-    let (member, kind) = error.trim().split_once(" alarm:")?;
-    let id = Id(member.strip_prefix("memberID:")?.parse().ok()?);
-    Some(format!("{} of member {id}", kind.trim()))
 }

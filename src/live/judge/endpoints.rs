@@ -1,13 +1,11 @@
 //! Rules about single endpoints: reachable, TLS in order, answering.
 
+use super::rule;
+use crate::etcd::logs;
 use crate::finding::{Finding, Rule, Severity};
-use crate::live::credentials::date;
+use crate::live::credentials::{Shown, date};
 use crate::live::handshake::{Kind, Trouble};
 use crate::live::observe::Observed;
-
-const fn rule(code: &'static str, severity: Severity, summary: &'static str, explanation: &'static str) -> Rule {
-    Rule { code, family: "check", severity, summary, explanation }
-}
 
 /// Nothing was heard of an endpoint.
 pub static UNREACHABLE: Rule = rule(
@@ -82,8 +80,8 @@ pub static TLS: Rule = rule(
 pub static CLIENT_REFUSED: Rule = rule(
     "live-client-refused",
     Severity::Error,
-    "the registry refuses the image's client certificate",
-    "The server's certificate is fine, and the server refuses the image's: it is of another authority than the \
+    "the registry refuses the client certificate",
+    "The server's certificate is fine, and the server refuses the one that is shown: it is of another authority than the \
      server's `trusted-ca-file`, it has expired, or it lacks client authentication. etcd reads that file only at its \
      start (etcd#11555), so a changed authority needs a restart of each member. In TLS 1.3 the refusal arrives after \
      the handshake; the check waits for it.",
@@ -161,23 +159,24 @@ fn of_trouble(endpoint: &str, trouble: &Trouble, observed: &Observed) -> Finding
             SERVER_USAGE.finding(endpoint, format!("its server certificate has the wrong usage: {reason}")).help(store)
         }
         Kind::Tls => TLS.finding(endpoint, format!("the TLS handshake fails: {reason}")),
-        Kind::ClientRefused => client_refused(endpoint, reason, observed),
-        Kind::Request => NO_ANSWER
-            .finding(endpoint, format!("does not answer: {reason}"))
-            .help("on that node: `journalctl -u etcd -e`"),
+        Kind::ClientRefused => client_refused(endpoint, reason, &observed.client),
+        Kind::Request => {
+            let finding = NO_ANSWER.finding(endpoint, format!("does not answer: {reason}"));
+            match logs::cause(reason) {
+                Some(known) => finding.note(known.cause).help(known.help),
+                None => finding.help("on that node: `journalctl -u etcd -e`"),
+            }
+        }
     }
 }
 
-fn client_refused(endpoint: &str, reason: &str, observed: &Observed) -> Finding {
-    let finding = CLIENT_REFUSED.finding(endpoint, format!("refuses the image's client certificate: {reason}"));
-    let (from, until) = observed.client_validity;
-    let finding =
-        finding.note(format!("the image's client certificate is valid from {} until {}", date(from), date(until)));
-    if observed.at > until {
-        return finding.note("it has expired").help("`fitout build` issues a new one");
-    }
-    if observed.at < from {
-        return finding.note("it is not valid yet").help("compare the clocks of this host and of the issuing one");
-    }
-    finding.help("were this image and that node built from the same store? `fitout pki status` shows its authorities")
+fn client_refused(endpoint: &str, reason: &str, client: &Shown) -> Finding {
+    let (from, until) = client.validity;
+    CLIENT_REFUSED
+        .finding(endpoint, format!("refuses {}: {reason}", client.whose))
+        .note(format!("it is valid from {} until {}, issued by `{}`", date(from), date(until), client.issuer))
+        .help(
+            "were this image and that node built from the same store, and was that node's etcd started again since the \
+             authority was changed? `fitout pki status` shows the store's",
+        )
 }

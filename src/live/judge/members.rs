@@ -1,14 +1,11 @@
 //! Rules about the member list, compared by peer URL: names can lie, a peer URL is where the others really send to.
 
-use super::{Declared, answers, label};
+use super::{Declared, answers, endpoints_without, label, member_at, ours, rule};
 use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::endpoint::Endpoint;
+use crate::live::etcdctl::{Step, url};
 use crate::live::observe::{Member, Observed};
-
-const fn rule(code: &'static str, severity: Severity, summary: &'static str, explanation: &'static str) -> Rule {
-    Rule { code, family: "check", severity, summary, explanation }
-}
 
 /// Declared, not there.
 pub static MISSING: Rule = rule(
@@ -135,8 +132,8 @@ pub fn no_list(declared: &Declared, observed: &Observed, out: &mut Vec<Finding>)
 pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
     for (node, url) in &declared.members {
         match at(live, url) {
-            Some(member) => present(declared, node, url, member, out),
-            None => absent(declared, node, url, live, out),
+            Some(member) => present(declared, observed, node, url, member, out),
+            None => absent(declared, observed, node, url, live, out),
         }
     }
     for member in live {
@@ -144,15 +141,17 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
         let moved = declared.members.contains_key(&member.name);
         if !known && !moved {
             let votes = if member.learner { "a learner" } else { "a voter" };
-            out.push(
-                EXTRA
-                    .finding(label(member), format!("{votes} at {} that is not declared", member.peer_urls.join(", ")))
-                    .help(format!("declare it, or `etcdctl member remove {}`", member.id)),
-            );
+            let finding = EXTRA
+                .finding(label(member), format!("{votes} at {} that is not declared", member.peer_urls.join(", ")))
+                .help("declare it and build anew, or remove it");
+            let steps = vec![Step::here(format!("etcdctl member remove {}", member.id))];
+            let endpoints = endpoints_without(declared, observed, Some(member.id));
+            out.push(declared.etcdctl.steps(finding, &endpoints, steps));
         }
     }
-    swapped(observed, live, out);
-    disagree(observed, live, out);
+    // What a member of another cluster says has codes of its own.
+    swapped(declared, observed, live, out);
+    disagree(declared, observed, live, out);
 }
 
 /// The member with this peer URL.
@@ -165,7 +164,7 @@ pub fn unstarted(member: &Member) -> bool {
     member.client_urls.is_empty()
 }
 
-fn present(declared: &Declared, node: &str, url: &str, member: &Member, out: &mut Vec<Finding>) {
+fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, member: &Member, out: &mut Vec<Finding>) {
     if !member.name.is_empty() && member.name != node {
         out.push(
             RENAMED
@@ -177,15 +176,15 @@ fn present(declared: &Declared, node: &str, url: &str, member: &Member, out: &mu
         out.push(
             UNSTARTED
                 .finding(node, format!("member {} has never been started", member.id))
-                .help(format!("on {node}: `systemctl enable --now mesh-registry.target`")),
+                .help(format!("a check of {node}'s image prints the steps before and after its first start")),
         );
     }
     if member.learner {
-        out.push(
-            LEARNER
-                .finding(node, format!("member {} is a learner and has no vote", member.id))
-                .help(format!("when it has caught up: `etcdctl member promote {}`", member.id)),
-        );
+        let finding = LEARNER
+            .finding(node, format!("member {} is a learner and has no vote", member.id))
+            .help("promote it when it has caught up; etcd refuses it before");
+        let endpoints = endpoints_without(declared, observed, Some(member.id));
+        out.push(declared.etcdctl.steps(finding, &endpoints, vec![promote(member.id)]));
     }
     if let Some(first) = declared.first_ids.get(node)
         && *first != member.id
@@ -196,46 +195,53 @@ fn present(declared: &Declared, node: &str, url: &str, member: &Member, out: &mu
     }
 }
 
-fn absent(declared: &Declared, node: &str, url: &str, live: &[Member], out: &mut Vec<Finding>) {
-    // A member of that name somewhere else, where nobody else is declared, has moved.
-    let elsewhere = live.iter().find(|m| m.name == node && m.peer_urls.iter().all(|u| declared.node_of(u).is_none()));
-    match elsewhere {
-        Some(member) => out.push(
-            MOVED
-                .finding(node, format!("is at {} in the registry, declared at {url}", member.peer_urls.join(", ")))
-                .help(format!("`etcdctl member update {} --peer-urls={url}`, then start it there", member.id)),
-        ),
-        None => out.push(
-            MISSING
-                .finding(node, format!("no member has the peer URL {url}"))
-                .help(format!("`etcdctl member add {node} --learner --peer-urls={url}`, then build it with `--join`")),
-        ),
-    }
+/// Promotes a learner.
+pub fn promote(id: Id) -> Step {
+    Step::here(format!("etcdctl member promote {id}"))
 }
 
-fn swapped(observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
-    for (text, answer) in answers(observed) {
+fn absent(declared: &Declared, observed: &Observed, node: &str, at: &str, live: &[Member], out: &mut Vec<Finding>) {
+    // A member of that name somewhere else, where nobody else is declared, has moved.
+    let elsewhere = live.iter().find(|m| m.name == node && m.peer_urls.iter().all(|u| declared.node_of(u).is_none()));
+    let Some(member) = elsewhere else {
+        out.push(
+            MISSING
+                .finding(node, format!("no member has the peer URL {at}"))
+                .help(format!("a check of {node}'s image prints the steps by which it joins")),
+        );
+        return;
+    };
+    let finding = MOVED
+        .finding(node, format!("is at {} in the registry, declared at {at}", member.peer_urls.join(", ")))
+        .help("change the list first, then start the node at its new address");
+    let command = url(at).map(|at| Step::here(format!("etcdctl member update {} --peer-urls={at}", member.id)));
+    let endpoints = endpoints_without(declared, observed, Some(member.id));
+    out.push(declared.etcdctl.steps(finding, &endpoints, command.into_iter().collect()));
+}
+
+fn swapped(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
+    for (text, answer) in ours(declared, observed) {
         let Ok(endpoint) = text.parse::<Endpoint>() else { continue };
-        let host_of = |url: &String| Endpoint::of_peer_url(url).ok().map(|e| e.host);
-        let by_address = live.iter().find(|m| m.peer_urls.iter().filter_map(host_of).any(|h| h == endpoint.host));
-        if let Some(expected) = by_address
+        if let Some(expected) = member_at(live, &endpoint)
             && expected.id != answer.member
         {
             let who: Option<&Member> = live.iter().find(|m| m.id == answer.member);
             let who = who.map_or_else(|| Id::to_string(&answer.member), label);
-            out.push(SWAPPED.finding(text, format!("{who} answers where {} should", label(expected))));
+            out.push(SWAPPED.finding(text, format!("{who} answers where {} should", label(expected))).help(
+                "compare `name` and `initial-advertise-peer-urls` in /etc/etcd/etcd.yaml with that node's image",
+            ));
         }
     }
 }
 
-fn disagree(observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
+fn disagree(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
     let key = |list: &[Member]| {
         let mut ids: Vec<Id> = list.iter().map(|m| m.id).collect();
         ids.sort_unstable();
         ids
     };
     let want = key(live);
-    for (endpoint, answer) in answers(observed) {
+    for (endpoint, answer) in ours(declared, observed) {
         if let Ok(list) = &answer.members
             && key(list) != want
         {

@@ -1,107 +1,176 @@
 //! What this node has to do next to take its part, with the commands in the right order.
+//!
+//! The image says `new`, also for a node that joins: the two lines of etcd.yaml that differ then are changed on the node
+//! before its first start.
 
 use super::members::{at, unstarted};
-use super::{Declared, label};
+use super::{Declared, endpoints_without, label, rule};
+use crate::declaration::Topology;
 use crate::etcd::birth::ClusterState;
+use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
-use crate::live::observe::Member;
+use crate::live::etcdctl::{Step, name, url};
+use crate::live::observe::{Member, Observed};
 
 /// The next step.
-pub static NEXT_STEP: Rule = Rule {
-    code: "live-next-step",
-    family: "check",
-    severity: Severity::Notice,
-    summary: "what this node has to do next",
-    explanation: "A node becomes a member in one of three ways: it is born with the registry (`new`), it is added to a \
-                  living one as a learner and started with `existing`, or it replaces a dead member, which is removed \
-                  before its successor is added (etcd's FAQ: adding first raises the quorum while one is missing). \
-                  Which one it is follows from the member list alone.",
-};
+pub static NEXT_STEP: Rule = rule(
+    "live-next-step",
+    Severity::Notice,
+    "what this node has to do next",
+    "A node becomes a member in one of three ways: it is born with the registry (`new`), it is added to a living one as \
+     a learner and started with `existing`, or it replaces a dead member, which is removed before its successor is \
+     added (etcd's FAQ: adding first raises the quorum while one is missing). Which one it is follows from the member \
+     list alone. The commands can be pasted as they are, in their order. etcd changes no members (`unhealthy cluster`) \
+     until all have been connected for five seconds: then the command is to be repeated.",
+);
 /// The image's state does not fit.
-pub static WRONG_STATE: Rule = Rule {
-    code: "live-wrong-state",
-    family: "check",
-    severity: Severity::Error,
-    summary: "the image would start with the wrong `initial-cluster-state`",
-    explanation: "An image built as `new` founds a cluster with the first members of the birth record. On an empty \
-                  data directory it takes the id it was born with; once that member was removed, the living ones refuse \
-                  it for ever, and a node that was never a first member founds a registry of its own. Such a node must \
-                  be added first and its image built with `fitout build --join`, which writes `existing` and the \
-                  living list. Tested by comparing the image's state with the member list.",
-};
+pub static WRONG_STATE: Rule = rule(
+    "live-wrong-state",
+    Severity::Error,
+    "the image would start with the wrong `initial-cluster-state`",
+    "An image built as `new` founds a cluster with the first members of the birth record. On an empty data directory it \
+     takes the id it was born with; once that member was removed, the living ones refuse it for ever, and a node \
+     that was never a first member founds a registry of its own. Such a node must be added first, and its /etc/etcd/etcd.yaml \
+     say `existing` and the living list before its first start. Tested by comparing the image's state with the \
+     member list.",
+);
 
 /// The rules of this file.
 pub static RULES: &[&Rule] = &[&NEXT_STEP, &WRONG_STATE];
 
-/// For the commands: where etcdctl finds the registry and its certificate.
-const ETCDCTL: &str = "`etcdctl` needs `--endpoints`, `--cacert`, `--cert` and `--key` of an operator";
+const START: &str = "systemctl enable --now mesh-registry.target";
 
 /// Judges this node's place in the living list.
-pub fn judge(declared: &Declared, live: &[Member], out: &mut Vec<Finding>) {
+pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
     let node = &declared.node;
-    let Some(url) = &declared.peer_url else {
+    let Some(peer) = &declared.peer_url else {
         let text = "nothing to do: a client has no part in the registry";
         out.push(NEXT_STEP.finding(node, text).help("ship it and start it"));
         return;
     };
-    let step = |text: String| NEXT_STEP.finding(node, text);
-    let Some(member) = at(live, url) else {
+    let Some(member) = at(live, peer) else {
         wrong_state(declared, "is not in the member list", out);
-        out.push(not_a_member(declared, url, live));
+        out.push(not_a_member(declared, observed, peer, live));
         return;
     };
     let born = declared.first_ids.get(node) == Some(&member.id);
-    let id = member.id;
     if unstarted(member) {
         if !born {
             wrong_state(declared, "was added to a living registry", out);
         }
-        let mut finding = step(format!("member {id} waits for its first start"))
-            .note(format!("1. on {node}: `systemctl enable --now mesh-registry.target`"));
-        if member.learner {
-            finding = finding.note(format!("2. when it has caught up: `etcdctl member promote {id}`")).note(ETCDCTL);
-        }
-        out.push(finding.help("start it with this image"));
+        out.push(first_start(declared, observed, peer, member, born, live));
         return;
     }
-    out.push(
-        step(format!("is already a member ({id})"))
-            .note("it keeps its place as long as it keeps its /var/lib/etcd: mount it into the new image's machine")
-            .note("if that is lost, replace the member:")
-            .note(format!("1. `etcdctl member remove {id}`"))
-            .note(format!("2. `etcdctl member add {node} --learner --peer-urls={url}`"))
-            .note(format!(
-                "3. `fitout build --join --node {node}`, ship it, `systemctl enable --now mesh-registry.target`"
-            ))
-            .note("4. when it has caught up: `etcdctl member promote` with the id that step 2 printed")
-            .note(ETCDCTL)
-            .help("nothing to do when its data is kept"),
-    );
+    let finding = NEXT_STEP
+        .finding(node, format!("is already a member ({})", member.id))
+        .note("it keeps its place as long as it keeps its /var/lib/etcd: mount it into the new image's machine");
+    let finding = finding.help("nothing to do when its data is kept");
+    if declared.topology == Topology::Single {
+        let text = "if that is lost, the registry is lost: a new one is restored from a snapshot \
+             (`etcdctl snapshot save`, and `restore`); there is no other member to join";
+        out.push(finding.note(text));
+        return;
+    }
+    let finding =
+        finding.note("if that is lost, replace the member; until the last step one more loss stops all writes:");
+    let mut steps = vec![
+        Step::on(node, "if it still runs", "systemctl stop mesh-registry.target"),
+        Step::here(format!("etcdctl member remove {}", member.id)),
+    ];
+    steps.extend(joins(declared, peer, live, Some(member.id)));
+    out.push(declared.etcdctl.steps(finding, &endpoints_without(declared, observed, Some(member.id)), steps));
 }
 
-fn not_a_member(declared: &Declared, url: &str, live: &[Member]) -> Finding {
+/// It is in the list and waits.
+fn first_start(
+    declared: &Declared,
+    observed: &Observed,
+    peer: &str,
+    member: &Member,
+    born: bool,
+    live: &[Member],
+) -> Finding {
+    let node = &declared.node;
+    let mut finding = NEXT_STEP.finding(node, format!("member {} waits for its first start", member.id));
+    let mut steps = Vec::new();
+    if !born {
+        steps.push(existing(declared, peer, live, None));
+    }
+    steps.push(Step::on(node, "", START));
+    if !member.learner {
+        // None of these needs etcdctl.
+        for (n, step) in steps.iter().enumerate() {
+            finding = finding.note(format!("{}. {step}", n + 1));
+        }
+        return finding.help("start it with this image");
+    }
+    steps.push(promoted(peer));
+    let finding = finding.help("start it with this image, then promote it");
+    declared.etcdctl.steps(finding, &endpoints_without(declared, observed, Some(member.id)), steps)
+}
+
+fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Member]) -> Finding {
     let node = &declared.node;
     let mut finding = NEXT_STEP.finding(node, "is not a member yet: it joins as a learner");
-    let mut number = 1;
-    let mut say = |text: String| {
-        finding.notes.push(format!("{number}. {text}"));
-        number += 1;
-    };
-    if let Some(old) = live.iter().find(|m| m.name == *node) {
-        let old_urls = old.peer_urls.join(", ");
-        say(format!("if its data moved with it: `etcdctl member update {} --peer-urls={url}` and start it", old.id));
-        say(format!(
-            "else `etcdctl member remove {}` ({} at {old_urls}), before the next is added",
-            old.id,
-            label(old)
+    let mut steps = Vec::new();
+    let undeclared = |m: &&Member| m.peer_urls.iter().all(|u| declared.node_of(u).is_none());
+    let old = live.iter().find(|m| m.name == *node).or_else(|| live.iter().find(undeclared));
+    if let Some(old) = old {
+        let same = old.name == *node;
+        if same && let Some(peer) = url(peer) {
+            finding = finding.note(format!(
+                "if its data moved with it, `etcdctl member update {} --peer-urls={peer}` after step 1 is all",
+                old.id
+            ));
+        }
+        finding = finding.note(format!(
+            "{} at {} is removed first, if this node replaces it; else leave that command out",
+            label(old),
+            old.peer_urls.join(", ")
         ));
-    } else if let Some(dead) = live.iter().find(|m| m.peer_urls.iter().all(|u| declared.node_of(u).is_none())) {
-        say(format!("if it replaces {}: `etcdctl member remove {}` first", label(dead), dead.id));
+        steps.push(Step::here(format!("etcdctl member remove {}", old.id)));
     }
-    say(format!("`etcdctl member add {node} --learner --peer-urls={url}`"));
-    say(format!("`fitout build --join --node {node}`, ship it, `systemctl enable --now mesh-registry.target`"));
-    say("when it has caught up: `etcdctl member promote` with the id that `member add` printed".to_owned());
-    finding.note(ETCDCTL).help("add it on a living member before it is started")
+    steps.extend(joins(declared, peer, live, old.map(|m| m.id)));
+    let endpoints = endpoints_without(declared, observed, old.map(|m| m.id));
+    declared.etcdctl.steps(finding, &endpoints, steps).help("add it to the living registry before it is started")
+}
+
+/// Add, start, promote; `gone` is the member that was removed before.
+fn joins(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Vec<Step> {
+    let node = &declared.node;
+    vec![
+        Step::here(format!("etcdctl member add {node} --learner --peer-urls={peer}")),
+        Step::on(node, "whose old data must not come back", "rm -rf /var/lib/etcd/member"),
+        existing(declared, peer, live, gone),
+        Step::on(node, "", START),
+        promoted(peer),
+    ]
+}
+
+/// The two lines of etcd.yaml with which a node joins: they are read while the data directory is empty, and the list must
+/// be exactly the living one with this node in it (etcd `membership/cluster.go` ValidateClusterAndAssignIDs).
+fn existing(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Step {
+    let mut members = vec![format!("{}={peer}", declared.node)];
+    for member in live.iter().filter(|m| Some(m.id) != gone) {
+        for peer_url in member.peer_urls.iter().filter(|u| *u != peer).filter_map(|u| url(u)) {
+            let known = declared.node_of(&peer_url).or_else(|| name(&member.name));
+            members
+                .push(format!("{}={peer_url}", known.map_or_else(|| format!("member-{}", member.id), str::to_owned)));
+        }
+    }
+    members.sort();
+    let command = format!(
+        "sed -i -e 's|^initial-cluster-state:.*|initial-cluster-state: \"existing\"|' \
+         -e 's|^initial-cluster:.*|initial-cluster: \"{}\"|' /etc/etcd/etcd.yaml",
+        members.join(",")
+    );
+    Step::on(&declared.node, "before its first start", command)
+}
+
+/// Promotes the learner with this peer URL. etcd refuses until it has caught up, so it is tried for a minute.
+fn promoted(peer: &str) -> Step {
+    let id = format!("$(etcdctl member list | grep -F '{peer}' | cut -d, -f1)");
+    Step::here(format!("for n in $(seq 60); do etcdctl member promote \"{id}\" && break; sleep 1; done"))
 }
 
 fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {
@@ -109,7 +178,7 @@ fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {
         out.push(
             WRONG_STATE
                 .finding(&declared.node, format!("the image says `new`, and the node {why} of a registry that lives"))
-                .help(format!("add it first, then `fitout build --join --node {}`", declared.node)),
+                .help("do not start it as it is: `live-next-step` prints what to do before, and what to change on it"),
         );
     }
 }

@@ -1,5 +1,7 @@
 //! Real processes: how they end, and that none is left.
 
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
 use super::*;
 
 fn sh(script: &str) -> Command {
@@ -10,6 +12,15 @@ fn sh(script: &str) -> Command {
 fn a_program_runs_to_its_end() {
     let done = sh("cat; echo err >&2; exit 3").input(*b"in").run().unwrap();
     assert_eq!((done.status.code(), done.text().as_str(), done.log.as_str()), (Some(3), "in", "err\n"));
+}
+
+#[test]
+fn the_passphrase_stays_with_us() {
+    let name = crate::pki::passphrase::VARIABLE;
+    assert!(SECRETS.contains(&name));
+    let spawned = sh("true").env(name, "secret").prepared().unwrap();
+    let kept = spawned.get_envs().find(|(key, _)| *key == name);
+    assert_eq!(kept, Some((OsStr::new(name), None)), "removed, whatever else was asked for");
 }
 
 #[test]

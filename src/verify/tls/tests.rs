@@ -165,6 +165,7 @@ impl Set {
             base: String::new(),
             base_hostname: String::new(),
             sites: Vec::new(),
+            registry: None,
             ledger: Default::default(),
         };
         Image { name: format!("{name}.tar.gz"), tree, manifest: Some(manifest), private_keys: Vec::new() }

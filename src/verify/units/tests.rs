@@ -124,6 +124,7 @@ pub(in crate::verify) fn manifest() -> crate::image::manifest::Manifest {
         base: String::new(),
         base_hostname: String::new(),
         sites: vec!["lisbon".into()],
+        registry: None,
         ledger: crate::overlay::ledger::Ledger::default(),
     }
 }
