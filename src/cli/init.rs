@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::schema::Name;
 use super::usage::MESH_EXISTS;
 use super::{Exit, Global, Ui, VerbResult};
 use crate::declaration::{Files, MESH_FILE, Topology};
@@ -37,6 +38,9 @@ impl From<Choice> for Topology {
     }
 }
 
+/// Where the JSON Schemas go that the first line of mesh.toml names, so that editors help without the network.
+const SCHEMAS: &str = ".fitout";
+
 /// What version control shall not keep: outputs, which are made from the rest and hold private keys.
 const IGNORED: [&str; 2] = ["/dist/", "/gate/"];
 
@@ -66,6 +70,11 @@ fn write(directory: &Path, topology: Topology) -> Result<(), Problem> {
     }
     std::fs::create_dir_all(directory).map_err(|e| Failure::io("make the directory", directory, &e))?;
     ignore_outputs(directory)?;
+    let schemas = directory.join(SCHEMAS);
+    std::fs::create_dir_all(&schemas).map_err(|e| Failure::io("make the directory", &schemas, &e))?;
+    for name in Name::OF_FILES {
+        output::write(&schemas.join(name.file()), Access::Everyone, name.text().as_bytes())?;
+    }
     // Last, so that a directory with a mesh.toml is complete.
     output::write(&mesh, Access::Everyone, template(topology)?.as_bytes())?;
     Ok(())
@@ -125,6 +134,9 @@ mod tests {
             let loaded = load(&mesh).unwrap();
             assert_eq!(loaded.warnings, []);
             assert_eq!((loaded.mesh.topology.value, loaded.mesh.nodes.len()), (topology, nodes));
+            let text = std::fs::read_to_string(mesh.join(MESH_FILE)).unwrap();
+            let schema = text.lines().next().and_then(|l| l.strip_prefix("#:schema ")).unwrap();
+            assert_eq!(std::fs::read_to_string(mesh.join(schema)).unwrap(), Name::Mesh.text());
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod check;
 pub mod diff;
+pub mod document;
 pub mod explain;
 pub mod gate;
 pub mod init;
@@ -12,6 +13,7 @@ pub mod project;
 pub mod render;
 pub mod report;
 pub mod rules;
+pub mod schema;
 pub mod ui;
 pub mod usage;
 pub mod verify;
@@ -109,6 +111,8 @@ pub enum Verb {
     Diff(diff::Args),
     /// Explain a finding's code
     Explain(explain::Args),
+    /// Print a JSON Schema: of mesh.toml, profiles, overlay manifests, or of JSON messages
+    Schema(schema::Args),
     /// Make the certificate store, issue certificates, show how they stand
     Pki(pki::Args),
 }
@@ -126,8 +130,8 @@ impl Verb {
             Verb::Gate(_) => "gate",
             Verb::Diff(_) => "diff",
             Verb::Why(_) => "why",
-            Verb::Diff(_) => "diff",
             Verb::Explain(_) => "explain",
+            Verb::Schema(_) => "schema",
             Verb::Pki(_) => "pki",
         }
     }
@@ -160,6 +164,7 @@ pub fn main() -> i32 {
         Verb::Why(args) => why::run(args, global, &ui),
         Verb::Diff(args) => diff::run(args, global, &ui),
         Verb::Explain(args) => explain::run(args, global, &ui),
+        Verb::Schema(args) => schema::run(args, global, &ui),
         Verb::Pki(args) => pki::run(args, global, &ui),
     };
     let exit = match result {

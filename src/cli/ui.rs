@@ -166,6 +166,12 @@ impl Ui {
         }
     }
 
+    /// A document that a verb was asked for, on stdout in every format; nothing else is printed there.
+    pub fn document(&self, text: &str) {
+        self.hand_over();
+        to_stdout(text);
+    }
+
     /// A result for programs: one line with `--message-format json`, and in the file of `--report json=FILE`.
     pub fn object(&self, value: &serde_json::Value) {
         self.json_line(finding::json::versioned(value).to_string());

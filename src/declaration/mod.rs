@@ -121,4 +121,6 @@ pub fn parse_with(files: &Files, rulebook: Option<&Rulebook>) -> Result<Loaded, 
 }
 
 #[cfg(test)]
+mod schema_tests;
+#[cfg(test)]
 mod tests;

@@ -44,12 +44,25 @@ impl Section {
 pub(super) struct Reports {
     findings: RefCell<Vec<Finding>>,
     broken: RefCell<BTreeSet<Section>>,
+    /// Keys that the decoder knows, by the shape of their table.
+    #[cfg(test)]
+    keys: RefCell<std::collections::BTreeMap<String, BTreeSet<&'static str>>>,
 }
 
 impl Reports {
     /// Adds a finding that leaves all values sound.
     pub fn add(&self, finding: Finding) {
         self.findings.borrow_mut().push(finding);
+    }
+    /// Remembers the keys that the decoder of a table knows, for the test of the JSON Schemas.
+    #[cfg(test)]
+    pub fn decoded<'a>(&self, shape: &str, keys: impl Iterator<Item = &'a &'static str>) {
+        self.keys.borrow_mut().entry(shape.to_owned()).or_default().extend(keys);
+    }
+    /// The keys that the decoder knows, by the shape of their table.
+    #[cfg(test)]
+    pub fn keys(&self) -> std::collections::BTreeMap<String, BTreeSet<&'static str>> {
+        self.keys.borrow().clone()
     }
     /// Adds a finding about a value that could not be read.
     pub fn broken(&self, section: Section, finding: Finding) {

@@ -132,12 +132,30 @@ pub(super) struct Table<'a> {
     header: Range<usize>,
     entries: &'a DeTable<'a>,
     known: Vec<&'static str>,
+    /// The path with `*` for names: `node.*.service.*`; the schema's test compares keys by it.
+    #[cfg(test)]
+    shape: String,
+    /// Keys whose feature is not there yet.
+    #[cfg(test)]
+    later: Vec<&'static str>,
 }
 
 impl<'a> Table<'a> {
     /// The whole file.
     pub fn of_file(reports: &'a Reports, section: Section, source: &'a Arc<Source>, entries: &'a DeTable<'a>) -> Self {
-        Table { reports, section, source, path: String::new(), header: 0..0, entries, known: Vec::new() }
+        Table {
+            reports,
+            section,
+            source,
+            path: String::new(),
+            header: 0..0,
+            entries,
+            known: Vec::new(),
+            #[cfg(test)]
+            shape: String::new(),
+            #[cfg(test)]
+            later: Vec::new(),
+        }
     }
 
     /// The place of the table's name.
@@ -246,6 +264,8 @@ impl<'a> Table<'a> {
         let mut all = Vec::new();
         for (k, v) in self.in_order() {
             if let Some(table) = self.child(k.get_ref(), k.span(), v.span(), v.get_ref(), self.section) {
+                #[cfg(test)]
+                let table = Table { shape: format!("{}.*", self.shape), ..table };
                 all.push((Spanned::new(k.get_ref().to_string(), table.span()), table));
             }
         }
@@ -296,11 +316,17 @@ impl<'a> Table<'a> {
             header: name,
             entries,
             known: Vec::new(),
+            #[cfg(test)]
+            shape: if self.shape.is_empty() { key.to_owned() } else { format!("{}.{key}", self.shape) },
+            #[cfg(test)]
+            later: Vec::new(),
         })
     }
 
     /// Takes a key whose feature is not built yet: it is refused as such when it is given.
     pub fn later(&mut self, key: &'static str, what: &str) {
+        #[cfg(test)]
+        self.later.push(key);
         if let Some((name, _, _)) = self.entry(key) {
             let span = Span::new(self.source, name);
             self.refuse(key, &span, super::values::not_there_yet(what));
@@ -309,6 +335,8 @@ impl<'a> Table<'a> {
 
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
+        #[cfg(test)]
+        self.reports.decoded(&self.shape, self.known.iter().filter(|key| !self.later.contains(key)));
         for (k, _) in self.in_order() {
             let key: &str = k.get_ref();
             if self.known.contains(&key) {

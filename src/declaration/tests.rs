@@ -6,7 +6,7 @@ use super::testing::{QUORUM, SINGLE, files};
 use super::*;
 
 /// `code:line:column` of every finding; files other than mesh.toml are named.
-fn said(files: &Files) -> Vec<String> {
+pub(super) fn said(files: &Files) -> Vec<String> {
     let findings = match parse_with(files, Some(&rulebook())) {
         Ok(loaded) => loaded.warnings,
         Err(findings) => findings,
@@ -31,13 +31,13 @@ fn rulebook() -> Rulebook {
 }
 
 /// A good mesh with one text replaced by another.
-fn changed(mesh: &str, from: &str, to: &str) -> Files {
+pub(super) fn changed(mesh: &str, from: &str, to: &str) -> Files {
     assert!(mesh.contains(from), "the good mesh has no {from:?}");
     files(&mesh.replacen(from, to, 1))
 }
 
 /// Mutations of mesh.toml: which mesh, what is replaced, by what, and all that must be said.
-const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
+pub(super) const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     // TOML
     (QUORUM, "name = \"harbour\"", "name = ", &["toml-syntax:3:8"]),
     (QUORUM, "[image]", "[image", &["toml-syntax:7:7"]),
@@ -227,7 +227,7 @@ const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 /// Mutations of the library: a file beside mesh.toml, and what must be said of it.
-const LIBRARY_CASES: &[(&str, &str, &[&str])] = &[
+pub(super) const LIBRARY_CASES: &[(&str, &str, &[&str])] = &[
     (
         "profiles/voter.toml",
         "description = 'v'\npart = 'voter'\noverlays = ['mesh', 'etcd', 'etcd']",
