@@ -180,7 +180,8 @@ mod tests {
     #[test]
     fn what_the_host_says_is_told_of_the_overlays_units_only() {
         const GOOD: &str = "[Service]\nExecStart=/usr/bin/true\n";
-        let table: &[(&str, &[(&str, &str)], &[&str])] = &[
+        type Files = &'static [(&'static str, &'static str)];
+        let table: &[(&str, Files, &[&str])] = &[
             ("nothing of an overlay's", &[], &[]),
             ("a good unit", &[("/usr/lib/systemd/system/a.service", GOOD)], &[]),
             (
