@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::commands;
+use super::commands::{self, Run};
 use super::edges::{Edge, EdgeKind, Strength, can_start, edges};
 use super::name::UnitName;
 use super::search::{follow, path};
-use super::triggers::{Trigger, triggers};
+use super::triggers::{Trigger, What, triggers};
 use super::units::{Load, Unit, UnitSet};
-use crate::tree::{Kind, Place, TreePath};
+use crate::tree::{Digest, Kind, Place, Tree, TreePath};
 
 /// Scripts longer than this are not searched for commands, in bytes.
 const MAX_SCRIPT: u64 = 256 * 1024;
@@ -52,8 +52,58 @@ pub struct Boot {
     pub unresolved: Vec<String>,
 }
 
+/// Files whose being run counts as starting a unit.
+#[derive(Debug, Default)]
+pub struct Programs {
+    by_path: BTreeMap<TreePath, UnitName>,
+    /// Copies and hard links are the program too.
+    by_content: BTreeMap<Digest, UnitName>,
+}
+
+/// Where a text stands.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A file, whose lines are counted.
+    Lines(TreePath),
+    /// One place for all of it.
+    Whole(String),
+}
+
+impl Source {
+    /// What stands before a command of this line, from 1.
+    fn at(&self, line: usize) -> String {
+        match self {
+            Source::Lines(path) => format!("{path}:{line}: "),
+            Source::Whole(place) => place.clone(),
+        }
+    }
+}
+
+impl Programs {
+    /// Adds the file at a path, links followed.
+    pub fn add(&mut self, tree: &Tree, path: TreePath, unit: UnitName) {
+        if let Some(Kind::File(data)) = tree.get(&path).map(|e| &e.kind) {
+            self.by_content.insert(data.sha256, unit.clone());
+        }
+        self.by_path.insert(path, unit);
+    }
+
+    /// The unit of a file.
+    fn at(&self, tree: &Tree, path: &TreePath) -> Option<&UnitName> {
+        self.by_path.get(path).or_else(|| match tree.get(path).map(|e| &e.kind) {
+            Some(Kind::File(data)) => self.by_content.get(&data.sha256),
+            _ => None,
+        })
+    }
+
+    /// The unit of a program that is looked up by its name.
+    fn called(&self, name: &str) -> Option<&UnitName> {
+        self.by_path.iter().find(|(path, _)| path.file_name() == name.as_bytes()).map(|(_, unit)| unit)
+    }
+}
+
 /// Follows everything from `default.target` on. `programs` are files whose being run counts as starting a unit.
-pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
+pub fn boot(set: &UnitSet, programs: &Programs) -> Boot {
     let mut walk = Walk {
         set,
         programs,
@@ -73,8 +123,16 @@ pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
     };
     walk.start();
     walk.uphold();
-    let triggers = triggers(set).into_iter();
-    walk.later.extend(triggers.map(|Trigger { edge, needs }| (None, edge, needs)));
+    for Trigger { what, needs } in triggers(set) {
+        match what {
+            What::Unit(edge) => walk.later.push((None, edge, needs)),
+            What::Text { place, text } => {
+                let (mut seen, mut all) = (BTreeSet::new(), Vec::new());
+                walk.text(None, &text, &place, 0, &mut seen, &mut all);
+                walk.later.extend(all.into_iter().map(|edge| (None, edge, needs)));
+            }
+        }
+    }
     walk.run();
     // Later triggers may need what only earlier ones reach, so the rings are walked until nothing is new.
     walk.beyond();
@@ -83,7 +141,7 @@ pub fn boot(set: &UnitSet, programs: &BTreeMap<TreePath, UnitName>) -> Boot {
 
 struct Walk<'a> {
     set: &'a UnitSet<'a>,
-    programs: &'a BTreeMap<TreePath, UnitName>,
+    programs: &'a Programs,
     ring: Strength,
     queue: VecDeque<(Option<UnitName>, Edge)>,
     /// Steps of a later ring: with what they need.
@@ -154,7 +212,11 @@ impl Walk<'_> {
 
     fn works(&self, needs: &[&str]) -> bool {
         let reached = |name: &&str| {
-            UnitName::parse(name).is_some_and(|n| self.boot.reached.contains_key(&self.set.canonical(&n)))
+            let Some(name) = UnitName::parse(name) else { return false };
+            match name.is_template() {
+                true => self.boot.reached.keys().any(|unit| unit.template().as_ref() == Some(&name)),
+                false => self.boot.reached.contains_key(&self.set.canonical(&name)),
+            }
         };
         needs.is_empty() || needs.iter().any(reached)
     }
@@ -196,44 +258,60 @@ impl Walk<'_> {
         for key in ["ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPost"] {
             for section in ["Service", "Socket"] {
                 for (file, assignment) in unit.values(section, key) {
-                    let place = |_: usize| format!("{file}:{}: {key}=", assignment.line);
-                    self.text(unit, &assignment.value, &place, 0, &mut seen, &mut all);
+                    let place = Source::Whole(format!("{file}:{}: {key}=", assignment.line));
+                    self.text(Some(unit), &assignment.value, &place, 0, &mut seen, &mut all);
                 }
             }
         }
         if let Load::SysV(script) = &unit.load {
-            self.script(unit, script, 0, &mut seen, &mut all);
+            self.script(Some(unit), script, 0, &mut seen, &mut all);
         }
         all
     }
 
+    /// Commands of a text, and of the scripts that it runs. Of a unit's own text, its own program is no way in.
     fn text(
         &self,
-        unit: &Unit,
+        unit: Option<&Unit>,
         text: &str,
-        place: &dyn Fn(usize) -> String,
+        place: &Source,
         depth: usize,
         seen: &mut BTreeSet<TreePath>,
         all: &mut Vec<Edge>,
     ) {
+        let mut add = |to: &UnitName, line: usize, text: &str| {
+            all.push(Edge { kind: EdgeKind::Command, to: to.clone(), place: format!("{}{text}", place.at(line)) });
+        };
         for start in commands::starts(text) {
-            let place = format!("{}{}", place(start.line), start.text);
-            all.push(Edge { kind: EdgeKind::Command, to: start.unit, place });
+            add(&start.unit, start.line, &start.text);
         }
-        for (line, word) in commands::paths(text) {
-            let Some(end) = TreePath::parse(word).ok().and_then(|p| follow(self.set.tree, &p)) else { continue };
-            match self.programs.get(&end) {
-                Some(to) if *to != unit.id => {
-                    let place = format!("{}{word}", place(line));
-                    all.push(Edge { kind: EdgeKind::Command, to: to.clone(), place });
-                }
-                Some(_) => {}
-                None => self.script(unit, &end, depth, seen, all),
+        let mut scripts = Vec::new();
+        for Run { line, program } in commands::runs(text) {
+            let end = TreePath::parse(program).ok().filter(|_| program.starts_with('/'));
+            let end = end.and_then(|path| follow(self.set.tree, &path));
+            let to = match &end {
+                Some(end) => self.programs.at(self.set.tree, end),
+                None => self.programs.called(program),
+            };
+            match (to, end) {
+                (Some(to), _) if unit.is_none_or(|unit| unit.id != *to) => add(to, line, program),
+                (None, Some(end)) => scripts.push(end),
+                _ => {}
             }
+        }
+        for script in scripts {
+            self.script(unit, &script, depth, seen, all);
         }
     }
 
-    fn script(&self, unit: &Unit, script: &TreePath, depth: usize, seen: &mut BTreeSet<TreePath>, all: &mut Vec<Edge>) {
+    fn script(
+        &self,
+        unit: Option<&Unit>,
+        script: &TreePath,
+        depth: usize,
+        seen: &mut BTreeSet<TreePath>,
+        all: &mut Vec<Edge>,
+    ) {
         let Some(end) = follow(self.set.tree, script) else { return };
         let Some(Kind::File(data)) = self.set.tree.get(&end).map(|e| &e.kind) else { return };
         // A reader of a stream keeps what lies in places of scripts; the rest is programs and data.
@@ -242,8 +320,7 @@ impl Walk<'_> {
             return;
         }
         let Some(text) = self.set.tree.read(data).ok().and_then(|b| String::from_utf8(b).ok()) else { return };
-        let place = |line: usize| format!("{end}:{line}: ");
-        self.text(unit, &text, &place, depth + 1, seen, all);
+        self.text(unit, &text, &Source::Lines(end), depth + 1, seen, all);
     }
 }
 
@@ -305,7 +382,8 @@ mod tests {
     fn reach(files: &[(&str, &str)], unit: &str) -> Option<(Strength, usize)> {
         let tree = tree(files);
         let set = UnitSet::new(&tree);
-        let programs = BTreeMap::from([(path("usr/bin/x"), UnitName::parse("x.service").unwrap())]);
+        let mut programs = Programs::default();
+        programs.add(&tree, path("usr/bin/x"), UnitName::parse("x.service").unwrap());
         let boot = boot(&set, &programs);
         let unit = UnitName::parse(unit).unwrap();
         boot.reached.get(&unit).map(|r| (r.strength, boot.route(r).len()))

@@ -62,7 +62,8 @@ fn state(set: &UnitSet, name: &UnitName, links: &Links) -> Option<UnitFileState>
         return Some(UnitFileState::Alias);
     }
     let unit = set.load(name);
-    if unit.load != Load::Loaded {
+    // What systemd refuses to load can be enabled all the same.
+    if !matches!(unit.load, Load::Loaded | Load::Refused(_)) {
         return None;
     }
     if let Some(state) = links.lead_to(&unit) {

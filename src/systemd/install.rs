@@ -33,7 +33,8 @@ pub fn also(unit: &Unit) -> Vec<(String, UnitName)> {
 /// The unit files of an image that can be enabled: no aliases, no masks.
 pub fn installable(set: &UnitSet) -> Vec<Unit> {
     let own = set.all_names().filter(|name| set.canonical(name) == **name);
-    own.map(|name| set.load(name)).filter(|unit| unit.load == Load::Loaded && is_installable(unit)).collect()
+    let files = own.map(|name| set.load(name)).filter(|unit| matches!(unit.load, Load::Loaded | Load::Refused(_)));
+    files.filter(is_installable).collect()
 }
 
 /// The tree after a first boot's preset-all: every unit is enabled that presets do not disable, with its `Also=`.
@@ -73,7 +74,7 @@ fn enable(set: &UnitSet, unit: &Unit, tree: &mut Tree, done: &mut BTreeSet<UnitN
     }
     for (_, other) in also(unit) {
         let other = set.load(&other);
-        if other.load == Load::Loaded {
+        if matches!(other.load, Load::Loaded | Load::Refused(_)) {
             enable(set, &other, tree, done);
         }
     }

@@ -12,9 +12,11 @@ pub mod name;
 pub mod preset;
 pub mod search;
 pub mod sysv;
+pub mod tmpfiles;
 pub mod triggers;
 pub mod unit_file;
 pub mod units;
+pub mod version;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -4,6 +4,7 @@
 use super::glob;
 use super::name::UnitName;
 use super::search;
+use super::unit_file::lines;
 use crate::tree::{Tree, TreePath};
 
 /// One line of a preset file.
@@ -58,16 +59,18 @@ impl Presets {
                 search::follow(tree, &path).filter(|end| tree.get(end).is_some()).map(|end| tree.content(&end));
             match content {
                 // A link to /dev/null hides the file of that name below.
+                _ if search::is_null_or_empty(tree, &path) => {}
                 None => {}
-                Some(Ok(bytes)) => presets.read(&path, &String::from_utf8_lossy(&bytes)),
+                Some(Ok(bytes)) => presets.read(&path, &bytes),
                 Some(Err(failure)) => presets.defects.push(failure.message),
             }
         }
         presets
     }
 
-    fn read(&mut self, path: &TreePath, text: &str) {
-        for (index, line) in text.lines().enumerate() {
+    fn read(&mut self, path: &TreePath, bytes: &[u8]) {
+        for (number, line) in lines(bytes) {
+            let line = String::from_utf8_lossy(line);
             let line = line.trim();
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
@@ -78,21 +81,32 @@ impl Presets {
                 "disable" => Action::Disable,
                 "ignore" => Action::Ignore,
                 _ => {
-                    self.defects.push(format!("{path}:{}: `{line}` is no preset line", index + 1));
+                    self.defects.push(format!("{path}:{number}: `{line}` is no preset line"));
                     continue;
                 }
             };
-            let Some(pattern) = words.get(1) else {
-                self.defects.push(format!("{path}:{}: `{line}` names no pattern", index + 1));
+            let Some((first, instances)) = words.get(1..).and_then(<[&str]>::split_first) else {
+                self.defects.push(format!("{path}:{number}: `{line}` names no pattern"));
                 continue;
             };
+            // Only `enable` takes more than a pattern, and only of a template; for the others all of the rest is one
+            // (`presets_find_config`), which then matches nothing.
+            let pattern = match action {
+                Action::Enable => (*first).to_owned(),
+                Action::Disable | Action::Ignore => line[words[0].len()..].trim().to_owned(),
+            };
+            let is_template = UnitName::parse(first).is_some_and(|name| name.is_template());
+            if !instances.is_empty() && (action != Action::Enable || !is_template) {
+                self.defects.push(format!("{path}:{number}: `{line}` has more than a pattern, so it matches nothing"));
+                continue;
+            }
             self.lines.push(Line {
                 path: path.clone(),
-                number: index + 1,
+                number,
                 text: words.join(" "),
                 action,
-                pattern: (*pattern).to_owned(),
-                instances: words[2..].iter().map(|w| (*w).to_owned()).collect(),
+                pattern,
+                instances: instances.iter().map(|w| (*w).to_owned()).collect(),
             });
         }
     }

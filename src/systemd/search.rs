@@ -23,6 +23,21 @@ pub const PRESET_DIRECTORIES: [&str; 4] = [
     "lib/systemd/system-preset",
 ];
 
+/// Directories of generators of the environment, highest precedence first (systemd.environment-generator(7)).
+pub const ENVIRONMENT_GENERATOR_DIRECTORIES: [&str; 4] = [
+    "etc/systemd/system-environment-generators",
+    "usr/local/lib/systemd/system-environment-generators",
+    "usr/lib/systemd/system-environment-generators",
+    "lib/systemd/system-environment-generators",
+];
+
+/// Directories of the manager's configuration: each has a `system.conf` and a `system.conf.d` (systemd-system.conf(5)).
+pub const MANAGER_DIRECTORIES: [&str; 4] = ["etc/systemd", "usr/local/lib/systemd", "usr/lib/systemd", "lib/systemd"];
+
+/// Directories of tmpfiles.d, highest precedence first (tmpfiles.d(5)).
+pub const TMPFILES_DIRECTORIES: [&str; 4] =
+    ["etc/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d"];
+
 /// Directories of generators, highest precedence first (systemd.generator(7)).
 pub const GENERATOR_DIRECTORIES: [&str; 4] = [
     "etc/systemd/system-generators",
@@ -83,13 +98,39 @@ pub fn link_target(tree: &Tree, directory: &TreePath, target: &[u8]) -> Option<T
     Some(at)
 }
 
+/// True for names that systemd passes over when it lists a directory (`hidden_or_backup_file`).
+fn is_passed_over(name: &[u8]) -> bool {
+    const SUFFIXES: [&str; 17] = [
+        "rpmnew",
+        "rpmsave",
+        "rpmorig",
+        "dpkg-old",
+        "dpkg-new",
+        "dpkg-tmp",
+        "dpkg-dist",
+        "dpkg-bak",
+        "dpkg-backup",
+        "dpkg-remove",
+        "ucf-new",
+        "ucf-old",
+        "ucf-dist",
+        "swp",
+        "bak",
+        "old",
+        "new",
+    ];
+    let suffix = name.iter().rposition(|b| *b == b'.').map_or(&b""[..], |dot| &name[dot + 1..]);
+    name.starts_with(b".") || name.ends_with(b"~") || SUFFIXES.iter().any(|s| s.as_bytes() == suffix)
+}
+
 /// Files of several directories merged as `conf_files_list` does: of one name the first directory's counts, and the
-/// result is sorted by name. Directories among them are left out.
+/// result is sorted by name. Directories among them are left out, and hidden and backup files.
 pub fn merged_files(tree: &Tree, directories: &[TreePath], suffix: &str) -> Vec<TreePath> {
     let mut by_name = std::collections::BTreeMap::new();
     for directory in directories {
         for (path, entry) in tree.children(directory) {
-            if !entry.is_directory() && path.file_name().ends_with(suffix.as_bytes()) {
+            let name = path.file_name();
+            if !entry.is_directory() && name.ends_with(suffix.as_bytes()) && !is_passed_over(name) {
                 by_name.entry(path.file_name().to_vec()).or_insert_with(|| path.clone());
             }
         }

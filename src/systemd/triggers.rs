@@ -1,7 +1,7 @@
 //! What starts units from outside the graph of units: D-Bus names, udev rules and devices, log-ins,
 //! signals, cron tables and hooks.
 
-use super::commands;
+use super::boot::Source;
 use super::edges::{Edge, EdgeKind};
 use super::name::UnitName;
 use super::search::{existing, follow, merged_files, path};
@@ -12,10 +12,24 @@ use crate::tree::{Entry, Kind, Tree, TreePath};
 /// Something that starts a unit, and the unit without which it does not work.
 #[derive(Debug, Clone)]
 pub struct Trigger {
-    /// What is started, and where it says so.
-    pub edge: Edge,
+    /// What is started, or what is run.
+    pub what: What,
     /// One of these must be started for it to work; empty: always works.
     pub needs: &'static [&'static str],
+}
+
+/// What a trigger does.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// Starts a unit.
+    Unit(Edge),
+    /// Runs the commands of a text.
+    Text {
+        /// Where it stands.
+        place: Source,
+        /// It.
+        text: String,
+    },
 }
 
 const BUS: &[&str] = &["dbus.socket", "dbus.service", "dbus-broker.service"];
@@ -25,9 +39,14 @@ const CRON: &[&str] = &["cron.service", "crond.service", "cronie.service", "anac
 const NETWORK: &[&str] = &["networking.service", "ifup@.service"];
 const MANAGER: &[&str] = &["NetworkManager.service", "NetworkManager-dispatcher.service"];
 const DISPATCHER: &[&str] = &["networkd-dispatcher.service"];
+const WIREGUARD: &[&str] = &["wg-quick@.service", "wg-quick.target"];
+const LOGROTATE: &[&str] = &["logrotate.service"];
+const APT: &[&str] = &["apt-daily.service", "apt-daily-upgrade.service"];
+const MODULES: &[&str] = &["systemd-modules-load.service", "systemd-udevd.service"];
+const SSH: &[&str] = &["ssh.service", "ssh.socket", "sshd.service"];
 
 /// Places of texts whose commands something runs: a file or a directory, and what runs it.
-pub const HOOKS: [(&str, &[&str]); 15] = [
+pub const HOOKS: [(&str, &[&str]); 34] = [
     ("etc/crontab", CRON),
     ("etc/anacrontab", CRON),
     ("etc/cron.d", CRON),
@@ -40,9 +59,41 @@ pub const HOOKS: [(&str, &[&str]); 15] = [
     ("etc/network/if-pre-up.d", NETWORK),
     ("etc/network/interfaces", NETWORK),
     ("etc/network/interfaces.d", NETWORK),
+    ("etc/dhcp/dhclient-enter-hooks.d", NETWORK),
+    ("etc/dhcp/dhclient-exit-hooks.d", NETWORK),
     ("etc/NetworkManager/dispatcher.d", MANAGER),
     ("etc/networkd-dispatcher/routable.d", DISPATCHER),
     ("etc/networkd-dispatcher/configured.d", DISPATCHER),
+    // PostUp= and its like.
+    ("etc/wireguard", WIREGUARD),
+    ("etc/logrotate.conf", LOGROTATE),
+    ("etc/logrotate.d", LOGROTATE),
+    ("etc/apt/apt.conf", APT),
+    ("etc/apt/apt.conf.d", APT),
+    // `install` lines.
+    ("etc/modprobe.d", MODULES),
+    ("usr/lib/modprobe.d", MODULES),
+    // Whoever logs in.
+    ("etc/profile", &[]),
+    ("etc/profile.d", &[]),
+    ("etc/bash.bashrc", &[]),
+    ("etc/pam.d", &[]),
+    ("root/.profile", &[]),
+    ("root/.bash_profile", &[]),
+    ("root/.bash_login", &[]),
+    ("root/.bashrc", &[]),
+    ("etc/ssh/sshrc", SSH),
+    ("root/.ssh/rc", SSH),
+];
+
+/// Directories of units of users' managers (systemd.unit(5), "Unit load path when running in user mode").
+const USER_UNITS: [&str; 6] = [
+    "etc/systemd/user",
+    "usr/local/lib/systemd/user",
+    "usr/local/share/systemd/user",
+    "root/.config/systemd/user",
+    "root/.local/share/systemd/user",
+    "etc/xdg/systemd/user",
 ];
 
 /// Directories of udev rules, highest precedence first (udev(7)).
@@ -70,12 +121,13 @@ pub fn triggers(set: &UnitSet) -> Vec<Trigger> {
         add(&mut all, &[], EdgeKind::Signal, name, "systemd.special(7)".to_owned());
     }
     hooks(set.tree, &mut all);
+    user_units(set.tree, &mut all);
     all
 }
 
 fn add(all: &mut Vec<Trigger>, needs: &'static [&'static str], kind: EdgeKind, name: &str, place: String) {
     if let Some(to) = UnitName::parse(name) {
-        all.push(Trigger { edge: Edge { kind, to, place }, needs });
+        all.push(Trigger { what: What::Unit(Edge { kind, to, place }), needs });
     }
 }
 
@@ -84,11 +136,8 @@ fn text(tree: &Tree, path: &TreePath) -> Option<String> {
     tree.content(&end).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn commands_of(all: &mut Vec<Trigger>, needs: &'static [&'static str], path: &TreePath, text: &str) {
-    for start in commands::starts(text) {
-        let place = format!("{path}:{}: {}", start.line, start.text);
-        add(all, needs, EdgeKind::Command, start.unit.as_str(), place);
-    }
+fn run(all: &mut Vec<Trigger>, needs: &'static [&'static str], place: Source, text: String) {
+    all.push(Trigger { what: What::Text { place, text }, needs });
 }
 
 fn bus(tree: &Tree, all: &mut Vec<Trigger>) {
@@ -102,7 +151,9 @@ fn bus(tree: &Tree, all: &mut Vec<Trigger>) {
                 let place = format!("{path}:{}: SystemdService={} of the name {name}", unit.line, unit.value);
                 add(all, BUS, EdgeKind::Bus, &unit.value, place);
             }
-            (None, Some(exec)) => commands_of(all, BUS, &path, &exec.value),
+            (None, Some(exec)) => {
+                run(all, BUS, Source::Whole(format!("{path}:{}: Exec=", exec.line)), exec.value.clone());
+            }
             (None, None) => {}
         }
     }
@@ -119,9 +170,8 @@ fn udev(tree: &Tree, all: &mut Vec<Trigger>) {
                     add(all, UDEV, EdgeKind::Device, &name, place);
                 }
             }
-            for start in commands::starts(&rule) {
-                let place = format!("{path}:{line}: {}", start.text);
-                add(all, UDEV, EdgeKind::Command, start.unit.as_str(), place);
+            for program in programs_of_rule(&rule) {
+                run(all, UDEV, Source::Whole(format!("{path}:{line}: ")), program);
             }
         }
     }
@@ -159,6 +209,21 @@ fn wants_of_rule(rule: &str) -> Vec<String> {
     found
 }
 
+/// Command lines that a udev rule runs: `RUN`, `PROGRAM`, `IMPORT{program}`.
+fn programs_of_rule(rule: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in rule.split(',') {
+        let Some((key, value)) = part.split_once('=') else { continue };
+        let key = key.trim().trim_end_matches(['+', ':', '=', '!']);
+        if ["RUN", "RUN{program}", "PROGRAM", "IMPORT{program}"].contains(&key) {
+            let value = value.trim_start_matches(['=', ' ', 'e']).trim_matches('"');
+            // A program without a path lies in udev's own directory.
+            found.push(value.to_owned());
+        }
+    }
+    found
+}
+
 /// A name of a udev rule with what only the device knows replaced: `x@%k.service` is `x@device.service`, and a bare
 /// template gets the device as its instance.
 fn substituted(word: &str) -> String {
@@ -190,6 +255,29 @@ fn devices(set: &UnitSet, all: &mut Vec<Trigger>) {
     }
 }
 
+/// Commands of units of users' managers, which run when a user logs in, or at boot for one that lingers.
+fn user_units(tree: &Tree, all: &mut Vec<Trigger>) {
+    // Without libpam-systemd no manager of a user starts.
+    let pam = ["etc/pam.d/systemd-user", "usr/lib/pam.d/systemd-user"];
+    if !pam.iter().any(|service| follow(tree, &path(service)).is_some()) {
+        return;
+    }
+    for directory in existing(tree, &USER_UNITS) {
+        for (path, _) in tree.below(&directory) {
+            let name = path.file_name();
+            if !(name.ends_with(b".service") || name.ends_with(b".conf")) {
+                continue;
+            }
+            let Some(text) = text(tree, path) else { continue };
+            let file = UnitFile::parse(text.as_bytes());
+            for exec in file.assignments.iter().filter(|a| a.section == "Service" && a.key.starts_with("Exec")) {
+                let place = Source::Whole(format!("{path}:{}: {}=", exec.line, exec.key));
+                run(all, LOGIN, place, exec.value.clone());
+            }
+        }
+    }
+}
+
 fn hooks(tree: &Tree, all: &mut Vec<Trigger>) {
     for (place, needs) in HOOKS {
         let place = path(place);
@@ -201,7 +289,7 @@ fn hooks(tree: &Tree, all: &mut Vec<Trigger>) {
         };
         for file in files {
             if let Some(text) = text(tree, &file) {
-                commands_of(all, needs, &file, &text);
+                run(all, needs, Source::Lines(file), text);
             }
         }
     }
@@ -231,20 +319,24 @@ mod tests {
         let set = UnitSet::new(&tree);
         let got: Vec<String> = triggers(&set)
             .iter()
-            .filter(|t| !matches!(t.edge.kind, EdgeKind::Login | EdgeKind::Signal))
-            .map(|t| format!("{:?} {} {}", t.edge.kind, t.edge.to, t.edge.place))
+            .filter_map(|t| match &t.what {
+                What::Unit(edge) if matches!(edge.kind, EdgeKind::Login | EdgeKind::Signal) => None,
+                What::Unit(edge) => Some(format!("{:?} {} {}", edge.kind, edge.to, edge.place)),
+                What::Text { place: Source::Whole(place), text } => Some(format!("Run {place}{text}")),
+                What::Text { place: Source::Lines(path), text } => Some(format!("Run {path} {}", text.trim())),
+            })
             .collect();
         assert_eq!(
             got,
             [
                 "Bus x.service /usr/share/dbus-1/system-services/x.service:4: SystemdService=x.service of the name org.x",
-                "Command y.service /usr/share/dbus-1/system-services/y.service:1: /bin/systemctl start y",
+                "Run /usr/share/dbus-1/system-services/y.service:3: Exec=/bin/systemctl start y",
                 "Device a.service /etc/udev/rules.d/1.rules:2: SYSTEMD_WANTS a.service",
                 "Device b@device.service /etc/udev/rules.d/1.rules:2: SYSTEMD_WANTS b@%k.service",
                 "Device c@device.service /etc/udev/rules.d/1.rules:2: SYSTEMD_WANTS c@.service",
-                "Command r.service /etc/udev/rules.d/1.rules:4: ENV{SYSTEMD_WANTS}==\"no.service\", RUN+=\"/bin/systemctl start r\"",
+                "Run /etc/udev/rules.d/1.rules:4: /bin/systemctl start r",
                 "Device dev-sda.device a device appears",
-                "Command c.service /etc/cron.d/c:1: * * * * * root systemctl restart c",
+                "Run /etc/cron.d/c * * * * * root systemctl restart c",
             ]
         );
     }

@@ -13,6 +13,8 @@ pub struct UnitFile {
     pub assignments: Vec<Assignment>,
     /// Lines that systemd ignores with a warning.
     pub defects: Vec<Defect>,
+    /// A section header is broken: reading ends there, and a unit file (not a drop-in) is then not loaded at all.
+    pub broken: bool,
 }
 
 /// `[Name]`.
@@ -49,8 +51,8 @@ pub struct Defect {
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefectKind {
-    /// `[Unit` without the closing bracket.
-    #[error("section header `{0}` has no closing `]`")]
+    /// `[Unit` without the closing bracket. Nothing behind it is read (`config_parse`).
+    #[error("section header `{0}` has no closing `]`, and nothing behind it counts")]
     Header(String),
     /// An assignment before the first header.
     #[error("`{0}` stands before the first section")]
@@ -74,33 +76,34 @@ impl UnitFile {
     pub fn parse(bytes: &[u8]) -> UnitFile {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut file = UnitFile::default();
-        // Text and first line of an assignment that goes on.
-        let mut open: Option<(String, usize)> = None;
-        for (index, raw) in bytes.split(|b| *b == b'\n').enumerate() {
-            let number = index + 1;
-            let Ok(raw) = std::str::from_utf8(raw) else {
-                file.defects.push(Defect { line: number, kind: DefectKind::NotUtf8 });
-                continue;
-            };
-            let line = raw.trim_start();
-            // Comments are skipped even between continued lines.
-            if line.starts_with(['#', ';']) {
+        // Bytes and first line of an assignment that goes on.
+        let mut open: Option<(Vec<u8>, usize)> = None;
+        for (number, raw) in lines(bytes) {
+            let line = trim_start(raw);
+            // Comments are skipped even between continued lines, whatever their bytes.
+            if line.starts_with(b"#") || line.starts_with(b";") {
                 continue;
             }
             let (mut text, first) = match open.take() {
-                Some((before, first)) => (before + line.trim_end_matches('\r'), first),
-                None => (line.trim_end_matches('\r').to_owned(), number),
+                Some((mut before, first)) => {
+                    before.extend_from_slice(line);
+                    (before, first)
+                }
+                None => (line.to_vec(), number),
             };
             if ends_in_escape(&text) {
                 text.pop();
-                text.push(' ');
+                text.push(b' ');
                 open = Some((text, first));
                 continue;
             }
             file.line(&text, first);
+            if file.broken {
+                return file;
+            }
         }
         if let Some((text, first)) = open {
-            if !text.trim().is_empty() {
+            if !trim_start(&text).is_empty() {
                 file.line(&text, first);
             }
             file.defects.push(Defect { line: first, kind: DefectKind::OpenContinuation });
@@ -108,15 +111,23 @@ impl UnitFile {
         file
     }
 
-    fn line(&mut self, text: &str, line: usize) {
-        let text = text.trim();
+    fn line(&mut self, bytes: &[u8], line: usize) {
+        // A line is judged when it is whole: one byte that is not UTF-8 spoils all that was continued with it.
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            self.defects.push(Defect { line, kind: DefectKind::NotUtf8 });
+            return;
+        };
+        let text = text.trim_matches(BLANKS);
         if text.is_empty() {
             return;
         }
         if let Some(header) = text.strip_prefix('[') {
             match header.strip_suffix(']') {
                 Some(name) => self.sections.push(Section { name: name.to_owned(), line }),
-                None => self.defects.push(Defect { line, kind: DefectKind::Header(text.to_owned()) }),
+                None => {
+                    self.broken = true;
+                    self.defects.push(Defect { line, kind: DefectKind::Header(text.to_owned()) });
+                }
             }
             return;
         }
@@ -124,7 +135,7 @@ impl UnitFile {
             self.defects.push(Defect { line, kind: DefectKind::NoEquals(text.to_owned()) });
             return;
         };
-        let (key, value) = (key.trim(), value.trim());
+        let (key, value) = (key.trim_matches(BLANKS), value.trim_matches(BLANKS));
         let kind = match self.sections.last() {
             None => DefectKind::OutsideSection(key.to_owned()),
             Some(_) if key.is_empty() => DefectKind::NoKey,
@@ -166,8 +177,34 @@ impl UnitFile {
 }
 
 /// True when the text ends in a backslash that is not itself escaped.
-fn ends_in_escape(text: &str) -> bool {
-    text.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
+fn ends_in_escape(text: &[u8]) -> bool {
+    text.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1
+}
+
+/// What systemd takes for blank (`WHITESPACE`); other white space is part of a key.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+
+fn trim_start(line: &[u8]) -> &[u8] {
+    let blank = line.iter().take_while(|b| BLANKS.contains(&char::from(**b))).count();
+    &line[blank..]
+}
+
+/// Lines with their numbers from 1, ended as systemd's `read_line` has it: by a line feed, a carriage return, a NUL, or
+/// some of these together, each at most once.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    const ENDS: &[u8] = b"\n\r\0";
+    let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        let bytes = rest?;
+        number += 1;
+        let end = bytes.iter().position(|b| ENDS.contains(b)).unwrap_or(bytes.len());
+        let after = &bytes[end..];
+        let distinct = |at: usize| ENDS.contains(&after[at]) && !after[..at].contains(&after[at]);
+        let ending = (0..after.len()).take_while(|at| distinct(*at)).count();
+        rest = Some(&after[ending..]).filter(|bytes| !bytes.is_empty());
+        Some((number, &bytes[..end]))
+    })
 }
 
 /// Splits a value into words as `extract_first_word` does: blanks separate, quotes group, and quotes are removed.
@@ -241,9 +278,17 @@ mod tests {
             (
                 "open header",
                 b"[Unit\nA=1",
-                &["1 ! section header `[Unit` has no closing `]`", "2 ! `A` stands before the first section"],
+                &["1 ! section header `[Unit` has no closing `]`, and nothing behind it counts"],
             ),
             ("not UTF-8", b"[Unit]\nA=\xff\nB=1", &["3 Unit.B=1", "2 ! the line is not UTF-8"]),
+            ("not UTF-8 in a comment", b"[Unit]\n# \xff\nB=1", &["3 Unit.B=1"]),
+            ("not UTF-8 and continued", b"[Unit]\nA=\xff \\\nB=1\nC=1", &["4 Unit.C=1", "2 ! the line is not UTF-8"]),
+            (
+                "other ends of line",
+                b"[Unit]\rA=1\0B=1\r\nC=1\n\rD=1\r\rE=1",
+                &["2 Unit.A=1", "3 Unit.B=1", "4 Unit.C=1", "5 Unit.D=1", "7 Unit.E=1"],
+            ),
+            ("other blanks belong to a key", "[Unit]\nA\u{a0}=1".as_bytes(), &["2 Unit.A\u{a0}=1"]),
             ("open end", b"[Unit]\nA=1 \\", &["2 Unit.A=1", "2 ! the file ends after a `\\`"]),
         ];
         for (name, text, want) in cases {

@@ -10,6 +10,7 @@ use super::name::UnitName;
 use super::search::{self, follow, is_null_or_empty, link_target};
 use super::sysv::{self, Script};
 use super::unit_file::UnitFile;
+use super::version;
 use crate::tree::{Kind, Tree, TreePath};
 
 /// systemd follows at most this many aliases (`FOLLOW_MAX`).
@@ -38,7 +39,12 @@ pub struct UnitSet<'a> {
     pub sysv: BTreeMap<UnitName, Script>,
     /// Units that `/etc/fstab` makes.
     pub fstab: Vec<FstabUnit>,
+    /// Suffixes of directories whose links are dependencies, with the key that each stands for.
+    pub link_kinds: &'static [(&'static str, &'static str)],
 }
+
+/// Every kind of dependency link; `.upholds/` is not known to systemd before 254.
+const LINK_KINDS: &[(&str, &str)] = &[(".wants", "Wants"), (".requires", "Requires"), (".upholds", "Upholds")];
 
 /// Whether a unit can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub enum Load {
     Masked(TreePath),
     /// `systemd-sysv-generator` makes it of this script.
     SysV(TreePath),
+    /// It has a unit file that systemd refuses to load, with the reason.
+    Refused(&'static str),
     /// There is no such unit.
     NotFound,
 }
@@ -103,6 +111,10 @@ impl<'a> UnitSet<'a> {
             names: BTreeMap::new(),
             sysv: BTreeMap::new(),
             fstab: fstab::units(tree),
+            link_kinds: match version::version(tree) {
+                Some(version) if version < version::UPHOLDS_LINKS => &LINK_KINDS[..2],
+                _ => LINK_KINDS,
+            },
         };
         for directory in set.directories.clone() {
             for (path, entry) in tree.children(&directory) {
@@ -231,6 +243,9 @@ impl<'a> UnitSet<'a> {
         if matches!(unit.load, Load::Loaded | Load::SysV(_)) {
             self.read_beside(&mut unit);
         }
+        if let (Load::Loaded, Some(reason)) = (&unit.load, refusal(&unit)) {
+            unit.load = Load::Refused(reason);
+        }
         unit
     }
 
@@ -257,7 +272,7 @@ impl<'a> UnitSet<'a> {
                 self.read(&path, unit);
             }
         }
-        for (key, suffix) in [("Wants", ".wants"), ("Requires", ".requires"), ("Upholds", ".upholds")] {
+        for &(suffix, key) in self.link_kinds {
             for path in self.beside(unit, suffix, "") {
                 let is_link = self.tree.get(&path).is_some_and(|e| matches!(e.kind, Kind::Symlink(_)));
                 if let (true, false, Some(to)) = (is_link, is_null_or_empty(self.tree, &path), unit_at(&path)) {
@@ -335,6 +350,17 @@ impl Unit {
     }
 }
 
+/// Why systemd does not load a unit that it has a file of (`service_verify`, `config_parse`). Only what is sure.
+fn refusal(unit: &Unit) -> Option<&'static str> {
+    let fragment = unit.files.iter().find(|text| Some(&text.path) == unit.fragment.as_ref())?;
+    if fragment.file.broken {
+        return Some("a section header of its unit file is broken");
+    }
+    let has = |key: &str| !unit.values("Service", key).is_empty();
+    let idle = unit.id.kind() == "service" && !has("ExecStart") && !has("ExecStop");
+    (idle && unit.last("Unit", "SuccessAction").is_none()).then_some("it is a service without any command")
+}
+
 /// The unit name that a path ends in.
 pub fn unit_at(path: &TreePath) -> Option<UnitName> {
     std::str::from_utf8(path.file_name()).ok().and_then(UnitName::parse)
@@ -371,6 +397,7 @@ mod tests {
             Load::Loaded => "loaded".to_owned(),
             Load::Masked(path) => format!("masked by {path}"),
             Load::SysV(path) => format!("sysv {path}"),
+            Load::Refused(reason) => format!("refused, {reason}"),
             Load::NotFound => "not found".to_owned(),
         };
         let files: Vec<String> = unit.files.iter().map(|f| f.path.display()).collect();
@@ -383,7 +410,7 @@ mod tests {
 
     #[test]
     fn which_file_is_a_units() {
-        let text = "[Unit]\n";
+        let text = "[Unit]\n[Service]\nExecStart=/x\n";
         let table: &[(&str, Files, &str, &str)] = &[
             ("vendor", &[("LIB/a.service", text)], "a.service", "a.service [] loaded; LIB/a.service; "),
             (
@@ -464,6 +491,45 @@ mod tests {
                 &[("LIB/a.service", text), ("ETC/b.target", "-> LIB/a.service")],
                 "b.target",
                 "b.target [] not found; ; ",
+            ),
+            (
+                "a service without a command",
+                &[("LIB/a.service", "[Service]\nType=oneshot\n")],
+                "a.service",
+                "a.service [] refused, it is a service without any command; LIB/a.service; ",
+            ),
+            (
+                "a broken header",
+                &[("LIB/a.target", "[Unit]\nWants=b.service\n[Unit")],
+                "a.target",
+                "a.target [] refused, a section header of its unit file is broken; LIB/a.target; ",
+            ),
+            (
+                "a broken header in a drop-in",
+                &[("LIB/a.target", text), ("ETC/a.target.d/x.conf", "[Unit")],
+                "a.target",
+                "a.target [] loaded; LIB/a.target ETC/a.target.d/x.conf; ",
+            ),
+            (
+                "hidden and backup files",
+                &[
+                    ("LIB/a.target", text),
+                    ("ETC/a.target.d/.x.conf", text),
+                    ("ETC/a.target.wants/b.service", "-> b"),
+                    ("ETC/a.target.wants/b.service~", "-> b"),
+                ],
+                "a.target",
+                "a.target [] loaded; LIB/a.target; Wants b.service",
+            ),
+            (
+                "links that an older systemd does not know",
+                &[
+                    ("LIB/a.target", text),
+                    ("ETC/a.target.upholds/u.service", "-> ../u.service"),
+                    ("/usr/lib/systemd/libsystemd-shared-252.so", ""),
+                ],
+                "a.target",
+                "a.target [] loaded; LIB/a.target; ",
             ),
             ("slices need no file", &[("LIB/a.service", text)], "x.slice", "x.slice [] loaded; ; "),
             (

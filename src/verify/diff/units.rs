@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::systemd::boot::{Boot, boot};
+use crate::systemd::boot::{Boot, Programs, boot};
 use crate::systemd::edges::Strength;
 use crate::systemd::enabled::{UnitFileState, states};
 use crate::systemd::name::UnitName;
@@ -61,7 +61,7 @@ pub fn compare(a: &Tree, b: &Tree) -> Vec<UnitDifference> {
 
 fn all(tree: &Tree) -> BTreeMap<UnitName, UnitState> {
     let set = UnitSet::new(tree);
-    let boot = boot(&set, &BTreeMap::new());
+    let boot = boot(&set, &Programs::default());
     let mut units: BTreeMap<UnitName, UnitState> = BTreeMap::new();
     for (name, file) in states(&set) {
         let (starts, route) = starts(&boot, &set.canonical(&name));

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, Severity};
 use crate::systemd::install;
 use crate::systemd::name::UnitName;
 use crate::systemd::preset::Preset;
-use crate::systemd::search::{self, is_null_or_empty, path};
+use crate::systemd::search::{self, path};
 use crate::systemd::sysv::{scripts, start_links};
 use crate::systemd::units::{Load, unit_at};
 use crate::tree::{Kind, TreePath};
@@ -19,7 +19,8 @@ pub static MACHINE_ID: Rule = Rule {
     severity: Severity::Error,
     summary: "`/etc/machine-id` is not present and empty",
     explanation: "\
-An empty file gets an id at boot, and enables nothing. A missing file or `uninitialized` makes the boot a first boot: PID 1
+An empty file gets an id at boot, and enables nothing. One that holds only a line end is no empty file: systemd-nspawn
+and machinectl refuse to boot it. A missing file or `uninitialized` makes the boot a first boot: PID 1
 runs preset-all, which on Debian enabled 22 units and left the system degraded (machine-id(5), First Boot Semantics). A
 file with an id gives every machine of that image the same identity, DHCP lease and journal.",
 };
@@ -163,7 +164,7 @@ pub fn links_left(facts: &Facts, subject: &Subject) -> Vec<TreePath> {
     for directory in &facts.set.directories {
         for (pulling, _) in tree.children(directory) {
             let name = String::from_utf8_lossy(pulling.file_name()).into_owned();
-            let owner = [".wants", ".requires", ".upholds"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            let owner = facts.set.link_kinds.iter().find_map(|(suffix, _)| name.strip_suffix(suffix));
             // A handle's link counts too: that it starts is not this claim.
             let of_subject = owner.and_then(UnitName::parse).is_some_and(|owner| facts.is_subject(&owner));
             if owner.is_none() {
@@ -171,7 +172,8 @@ pub fn links_left(facts: &Facts, subject: &Subject) -> Vec<TreePath> {
             }
             let end = search::follow(tree, pulling);
             for (link, entry) in end.iter().flat_map(|end| tree.children(end)) {
-                let is_link = matches!(entry.kind, Kind::Symlink(_)) && !is_null_or_empty(tree, link);
+                // A link to /dev/null too: nothing follows it, and `is-enabled` goes by its name.
+                let is_link = matches!(entry.kind, Kind::Symlink(_));
                 let unit = unit_at(link).map(|name| facts.set.canonical(&name));
                 let left = of_subject || !followed.contains(link);
                 if is_link && left && unit.as_ref() == Some(&subject.unit.id) {

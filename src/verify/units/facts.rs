@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::overlay::ledger::Action;
-use crate::systemd::boot::{Boot, boot};
+use crate::systemd::boot::{Boot, Programs, boot};
 use crate::systemd::commands;
 use crate::systemd::install::preset_all;
 use crate::systemd::name::UnitName;
 use crate::systemd::preset::Presets;
 use crate::systemd::search::{self, follow};
+use crate::systemd::tmpfiles;
 use crate::systemd::units::{Unit, UnitSet};
 use crate::tree::{Kind, TreePath};
 use crate::verify::Image;
@@ -64,6 +65,8 @@ pub struct Facts<'a> {
     pub machine_id: MachineId,
     /// What starts after a first boot's preset-all, when the next boot is a first boot.
     pub after_presets: Option<Boot>,
+    /// What starts at the boot after one that applied tmpfiles.d, when that changes the tree.
+    pub after_tmpfiles: Option<Boot>,
 }
 
 impl<'a> Facts<'a> {
@@ -80,7 +83,11 @@ impl<'a> Facts<'a> {
             let tree = preset_all(&set, &presets);
             self::boot(&UnitSet::new(&tree), &programs)
         });
-        Facts { image, presets, boot, subjects, machine_id, after_presets, set }
+        let (tree, changes) = tmpfiles::applied(&image.tree);
+        // What lies in /var starts nothing.
+        let matters = changes.iter().any(|change| !change.path.as_bytes().starts_with(b"var/"));
+        let after_tmpfiles = matters.then(|| self::boot(&UnitSet::new(&tree), &programs));
+        Facts { image, presets, boot, subjects, machine_id, after_presets, after_tmpfiles, set }
     }
 
     /// Subjects that could be started: neither masked nor absent.
@@ -123,14 +130,15 @@ fn subjects(image: &Image, set: &UnitSet) -> Vec<Subject> {
 }
 
 /// The programs that subjects run and that bear a subject's name: `/usr/bin/etcd` of `etcd.service`.
-fn programs(image: &Image, subjects: &[Subject]) -> BTreeMap<TreePath, UnitName> {
-    let mut all = BTreeMap::new();
+fn programs(image: &Image, subjects: &[Subject]) -> Programs {
+    let mut all = Programs::default();
     for subject in subjects.iter().filter(|s| s.unit.id.kind() == "service") {
         for (_, assignment) in subject.unit.values("Service", "ExecStart") {
-            let Some((_, program)) = commands::paths(&assignment.value).into_iter().next() else { continue };
-            let end = TreePath::parse(program).ok().and_then(|p| follow(&image.tree, &p));
+            let runs = commands::runs(&assignment.value);
+            let Some(run) = runs.into_iter().find(|run| run.program.starts_with('/')) else { continue };
+            let end = TreePath::parse(run.program).ok().and_then(|p| follow(&image.tree, &p));
             if let Some(end) = end.filter(|end| end.file_name() == subject.unit.id.stem().as_bytes()) {
-                all.insert(end, subject.unit.id.clone());
+                all.add(&image.tree, end, subject.unit.id.clone());
             }
         }
     }
@@ -144,8 +152,9 @@ fn machine_id(image: &Image) -> MachineId {
         Some((Kind::File(data), _)) if data.len == 0 => MachineId::Empty,
         Some((Kind::File(data), _)) => match image.tree.read(data) {
             Ok(bytes) if bytes.trim_ascii() == b"uninitialized" => MachineId::Uninitialized,
-            // PID 1 reads one line, so an empty line is an empty file.
-            Ok(bytes) if bytes.trim_ascii().is_empty() => MachineId::Empty,
+            Ok(bytes) if bytes.trim_ascii().is_empty() => {
+                MachineId::Other("it holds a line end, and systemd-nspawn refuses the image for that".to_owned())
+            }
             Ok(_) => MachineId::Set,
             Err(failure) => MachineId::Other(failure.message),
         },

@@ -42,7 +42,8 @@ pub static EXECUTABLE: Rule = Rule {
     summary: "a unit runs a program that is not in the image or not executable",
     explanation: "\
 Looked at are the `Exec…=` lines of units that the overlays bring or change, and of units that start at boot. Links are
-followed inside the image. A line with the prefix `-`, and a unit with a condition on the program, may lack it.",
+followed inside the image. A line with the prefix `-`, and a unit with a condition on the program, may lack it; so may a
+unit with a condition that this image never meets (`/lib/modules` where the kernel is the host's).",
 };
 
 /// Directories in which a program without a path is looked up (systemd.exec(5), "Binary search path").
@@ -152,7 +153,7 @@ fn programs(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
             let program = word.trim_start_matches(['-', '@', '+', '!', ':', '|']);
             let optional = word[..word.len() - program.len()].contains('-');
             let Ok(program) = unit.id.expand(program) else { continue };
-            if optional || program.contains('$') || conditional(unit, &program) {
+            if optional || program.contains('$') || conditional(facts, unit, &program) {
                 continue;
             }
             let problem = match found(facts, &program) {
@@ -170,11 +171,31 @@ fn programs(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
     }
 }
 
-/// True when a condition of the unit skips it where the program is missing.
-fn conditional(unit: &Unit, program: &str) -> bool {
-    let keys = ["ConditionPathExists", "ConditionFileIsExecutable", "ConditionPathExistsGlob"];
-    keys.iter()
-        .any(|key| unit.values("Unit", key).iter().any(|(_, a)| a.value.trim_start_matches(['|', '!']) == program))
+/// True when a condition of the unit skips it where the program is missing, or skips it in this image whatever happens:
+/// a path that is not there and that nothing makes at boot, such as `/lib/modules` where the kernel is the host's.
+fn conditional(facts: &Facts, unit: &Unit, program: &str) -> bool {
+    let keys = [
+        "ConditionPathExists",
+        "ConditionPathExistsGlob",
+        "ConditionPathIsDirectory",
+        "ConditionFileIsExecutable",
+        "ConditionFileNotEmpty",
+        "ConditionDirectoryNotEmpty",
+    ];
+    let values = keys.iter().flat_map(|key| unit.values("Unit", key));
+    values.into_iter().any(|(_, a)| {
+        a.value.trim_start_matches(['|', '!']) == program
+            || (!a.value.starts_with(['|', '!']) && absent(facts, &a.value))
+    })
+}
+
+/// True when the directory up to the first specifier or wildcard of a path is not in the image, nor made at boot.
+fn absent(facts: &Facts, path: &str) -> bool {
+    const MADE: [&str; 6] = ["/run", "/dev", "/proc", "/sys", "/var", "/tmp"];
+    let literal = path.split(['%', '*', '?', '[']).next().unwrap_or_default();
+    let directory = literal.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let made = MADE.iter().any(|made| directory == *made || directory.starts_with(&format!("{made}/")));
+    !directory.is_empty() && !made && TreePath::parse(directory).is_ok_and(|d| follow(&facts.image.tree, &d).is_none())
 }
 
 enum Found {

@@ -60,6 +60,7 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
             Load::Loaded => loaded.push(unit),
             Load::Masked(path) => out.push(missing(format!("`{name}` is masked by {path}"))),
             Load::SysV(path) => out.push(missing(format!("`{name}` has no unit file, only the script {path}"))),
+            Load::Refused(reason) => out.push(missing(format!("systemd does not load `{name}`: {reason}"))),
             Load::NotFound => out.push(missing(format!("there is no `{name}`"))),
         }
     }

@@ -130,6 +130,7 @@ impl SubjectProof {
             }
             Load::Masked(path) => format!("masked by {path}"),
             Load::SysV(path) => format!("made of the script {path}"),
+            Load::Refused(reason) => format!("not loaded by systemd: {reason}"),
             Load::NotFound => "not in the image".to_owned(),
         };
         let startable = crate::systemd::edges::can_start(unit);
@@ -161,6 +162,7 @@ impl SubjectProof {
             proof.triggers.extend(enable::also(facts, subject).into_iter().map(|(place, _)| place));
             // Reached through another subject is that one's way in, and a start all the same.
             proof.ways.extend(start::first_boot_route(facts, subject));
+            proof.ways.extend(start::tmpfiles_route(facts, subject));
             let after = facts.after_presets.as_ref().unwrap_or(&facts.boot);
             proof.stopped = proof.ways.is_empty() && !after.reached.contains_key(&unit.id);
             proof.stays_disabled = proof.triggers.is_empty() && !preset_enables;

@@ -1,11 +1,14 @@
 //! Claim 1: what is stopped does not start at boot.
 
+use std::collections::BTreeSet;
+
 use super::facts::{Facts, Subject};
 use crate::finding::{Finding, Rule, Severity};
-use crate::systemd::boot::Reach;
-use crate::systemd::edges::{EdgeKind, Strength};
+use crate::systemd::boot::{Boot, Reach};
+use crate::systemd::edges::{self, EdgeKind, Strength};
 use crate::systemd::search::{self, follow};
-use crate::tree::{Kind, TreePath};
+use crate::systemd::unit_file::{UnitFile, words};
+use crate::tree::{Kind, Tree, TreePath};
 
 /// A dependency starts it.
 pub static STARTS_AT_BOOT: Rule = Rule {
@@ -46,11 +49,12 @@ pub static COMMAND: Rule = Rule {
     severity: Severity::Error,
     summary: "a command that runs on the booted system starts or enables a unit that is declared stopped",
     explanation: "\
-An `Exec…=` line of a unit that starts, a script that it runs, `/etc/rc.local`, a cron table, a udev rule or a network hook
-holds `systemctl start`, `enable`, `restart` or the like, `service NAME start`, a call of the manager's `StartUnit`, or runs
+An `Exec…=` line of a unit that starts, a script that it runs, `/etc/rc.local`, a cron table, a udev rule, a hook of another
+program (ifupdown, wg-quick, apt, logrotate, modprobe, PAM), a log-in script or a unit of a user's manager holds `systemctl start`, `enable`, `restart` or the like, `service NAME start`, a call of the manager's `StartUnit`, or runs
 the unit's own program. Files of cron and hooks count only when what runs them is started in this image.
 
-This is found by reading text, so a name in a variable is missed, and a branch that never runs is reported all the same.",
+This is found by reading text. Where the name is in a variable, every word of the text may be it; a branch that never runs
+is reported all the same. Copies of the program, told by their content, count as the program.",
 };
 
 /// A generator names it.
@@ -77,6 +81,41 @@ those links put into the tree, the route in the notes leads to the unit. A unit 
 enabled: Debian ships no `disable *`.
 
 Make `/etc/machine-id` an empty file, and put a `disable` line where it is the first to match.",
+};
+
+/// tmpfiles.d makes a start.
+pub static TMPFILES: Rule = Rule {
+    code: "tmpfiles-starts",
+    family: "units",
+    severity: Severity::Error,
+    summary: "a boot applies tmpfiles.d, and the boot after it starts a unit that is declared stopped",
+    explanation: "\
+`systemd-tmpfiles-setup.service` makes links (`L`), files (`f`, `w`), copies (`C`) and removals (`r`, `R`) at every boot
+(tmpfiles.d(5)). By then the units of this boot are chosen, so what it makes in `/etc/systemd/system` starts nothing yet;
+the next boot follows it. The route in the notes is that of the tree after all lines were applied. Remove the line.",
+};
+
+/// The unit directories are not the known ones.
+pub static SEARCH_PATH: Rule = Rule {
+    code: "unit-search-path",
+    family: "units",
+    severity: Severity::Error,
+    summary: "the manager is told to look for units or generators elsewhere",
+    explanation: "\
+`ManagerEnvironment=` in `system.conf` sets the environment of PID 1 itself (systemd-system.conf(5)), and with
+`SYSTEMD_UNIT_PATH`, `SYSTEMD_GENERATOR_PATH` or `SYSTEMD_ENVIRONMENT_GENERATOR_PATH` in it units and generators are
+looked for elsewhere. The proof reads the directories of systemd.unit(5) and is void then. Remove the assignment.",
+};
+
+/// PID 1 is not systemd.
+pub static BOOT_PROGRAM: Rule = Rule {
+    code: "boot-program",
+    family: "units",
+    severity: Severity::Error,
+    summary: "`/sbin/init` does not lead to systemd",
+    explanation: "\
+A machine or container runs `/sbin/init`. Where this is not the link to `/usr/lib/systemd/systemd` that the package
+`systemd-sysv` brings, another program decides what starts, and the proof says nothing about it.",
 };
 
 /// A `Requisite=` fails.
@@ -114,7 +153,7 @@ and accounted for; this one was only searched for the names of stopped units.",
 };
 
 /// Generators that systemd and its Debian packages ship.
-const KNOWN_GENERATORS: [&str; 18] = [
+const KNOWN_GENERATORS: [&str; 19] = [
     "systemd-bless-boot-generator",
     "systemd-cryptsetup-generator",
     "systemd-debug-generator",
@@ -133,6 +172,8 @@ const KNOWN_GENERATORS: [&str; 18] = [
     "systemd-tpm2-generator",
     "systemd-veritysetup-generator",
     "zram-generator",
+    // Of the environment.
+    "30-systemd-environment-d-generator",
 ];
 
 /// Applies the rules.
@@ -143,11 +184,14 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
         }
     }
     first_boot(facts, out);
+    tmpfiles(facts, out);
     requisites(facts, out);
     for place in &facts.boot.unresolved {
         out.push(UNRESOLVED.finding("default.target", format!("{place} was not followed")));
     }
     generators(facts, out);
+    boot_program(facts, out);
+    search_path(facts, out);
 }
 
 /// The ways into a subject, one a place: a drop-in for every service is one way, by the first service that starts.
@@ -207,12 +251,70 @@ fn first_boot(facts: &Facts, out: &mut Vec<Finding>) {
 
 /// The route by which a first boot's presets start a subject; not one that is there without them.
 pub fn first_boot_route(facts: &Facts, subject: &Subject) -> Option<Vec<String>> {
-    let after = facts.after_presets.as_ref()?;
-    let known = ways(facts, subject);
-    let is_new = |way: &&Reach| !known.iter().any(|w| w.from == way.from && w.edge == way.edge);
+    new_route(facts, subject, facts.after_presets.as_ref()?)
+}
+
+/// The route by which what tmpfiles.d makes starts a subject at the next boot, a masked one too.
+pub fn tmpfiles_route(facts: &Facts, subject: &Subject) -> Option<Vec<String>> {
+    new_route(
+        facts,
+        subject,
+        facts.after_tmpfiles.as_ref().filter(|after| after.reached.contains_key(&subject.unit.id))?,
+    )
+}
+
+/// A route to a subject in a changed tree that is not there in the image.
+fn new_route(facts: &Facts, subject: &Subject, after: &Boot) -> Option<Vec<String>> {
+    let known = match edges::can_start(&subject.unit) {
+        true => ways(facts, subject),
+        false => Vec::new(),
+    };
+    let is_new = |way: &&Reach| !known.iter().any(|w| w.edge.place == way.edge.place);
     let is_own = |way: &&Reach| !after.origins(way).iter().any(|origin| facts.is_subject(origin));
     let mut all = after.ways.get(&subject.unit.id).into_iter().flatten();
     all.find(|way| is_new(way) && is_own(way)).map(|way| after.route(way))
+}
+
+fn tmpfiles(facts: &Facts, out: &mut Vec<Finding>) {
+    for subject in &facts.subjects {
+        let Some(route) = tmpfiles_route(facts, subject) else { continue };
+        let message = format!("`{}` is started by the boot after the next one, as tmpfiles.d makes it", subject.name);
+        let mut finding = TMPFILES.finding(subject.name.as_str(), message).help("remove the line of tmpfiles.d");
+        finding.notes = route;
+        out.push(finding);
+    }
+}
+
+/// A tree without any init is no system that boots: that is for others to say.
+fn boot_program(facts: &Facts, out: &mut Vec<Finding>) {
+    let tree = &facts.image.tree;
+    let init = search::path("sbin/init");
+    let Some(end) = follow(tree, &init) else { return };
+    let known = ["usr/lib/systemd/systemd", "lib/systemd/systemd"].map(search::path);
+    if !known.contains(&end) {
+        let message = format!("/sbin/init leads to {end}, not to /usr/lib/systemd/systemd, so the proof does not hold");
+        out.push(BOOT_PROGRAM.finding("/sbin/init", message).help("let it be the link of the package `systemd-sysv`"));
+    }
+}
+
+fn search_path(facts: &Facts, out: &mut Vec<Finding>) {
+    let tree = &facts.image.tree;
+    let directories = search::existing(tree, &search::MANAGER_DIRECTORIES);
+    let main = directories.iter().map(|d| d.join("system.conf")).find(|path| tree.get(path).is_some());
+    let beside: Vec<TreePath> = directories.iter().filter_map(|d| follow(tree, &d.join("system.conf.d"))).collect();
+    for path in main.into_iter().chain(search::merged_files(tree, &beside, ".conf")) {
+        let Some(bytes) = follow(tree, &path).and_then(|end| tree.content(&end).ok()) else { continue };
+        for assignment in UnitFile::parse(&bytes).all("Manager", "ManagerEnvironment") {
+            for variable in words(&assignment.value) {
+                let name = variable.split('=').next().unwrap_or_default();
+                if name.starts_with("SYSTEMD_") && name.ends_with("_PATH") {
+                    let message =
+                        format!("{path}:{} sets {variable} for PID 1, so the proof does not hold", assignment.line);
+                    out.push(SEARCH_PATH.finding(path.display(), message).help("remove the assignment"));
+                }
+            }
+        }
+    }
 }
 
 fn requisites(facts: &Facts, out: &mut Vec<Finding>) {
@@ -227,15 +329,42 @@ fn requisites(facts: &Facts, out: &mut Vec<Finding>) {
     }
 }
 
-/// Generators that are not known, masked ones left out.
+/// Generators of units and of the environment that are not known; masked ones are left out, and those that systemd does
+/// not run because they are not executable. Systemd's own are programs in the vendor's directory: a script of that name,
+/// or one that takes its place from another directory, is not known.
 pub fn unknown_generators(facts: &Facts) -> Vec<TreePath> {
     let tree = &facts.image.tree;
-    let files = search::merged_files(tree, &search::existing(tree, &search::GENERATOR_DIRECTORIES), "");
-    let unknown = files.into_iter().filter(|path| {
+    let mut found = Vec::new();
+    for kind in [search::GENERATOR_DIRECTORIES, search::ENVIRONMENT_GENERATOR_DIRECTORIES] {
+        let mut taken = BTreeSet::new();
+        for path in search::existing(tree, &kind)
+            .iter()
+            .flat_map(|directory| search::merged_files(tree, std::slice::from_ref(directory), ""))
+        {
+            // One that is not executable gives way to a lower one of its name; a mask does not.
+            let counts = is_run(tree, &path) || search::is_null_or_empty(tree, &path);
+            if counts && taken.insert(path.file_name().to_vec()) && !search::is_null_or_empty(tree, &path) {
+                found.push(path);
+            }
+        }
+    }
+    found.retain(|path| {
         let name = String::from_utf8_lossy(path.file_name()).into_owned();
-        !KNOWN_GENERATORS.contains(&name.as_str()) && !search::is_null_or_empty(tree, path)
+        let vendor = path.as_bytes().starts_with(b"usr/lib/") || path.as_bytes().starts_with(b"lib/");
+        !(vendor && KNOWN_GENERATORS.contains(&name.as_str()) && !is_text(tree, path))
     });
-    unknown.collect()
+    found
+}
+
+/// An executable file, links followed.
+fn is_run(tree: &Tree, path: &TreePath) -> bool {
+    let entry = follow(tree, path).and_then(|end| tree.get(&end));
+    entry.is_some_and(|e| matches!(&e.kind, Kind::File(data) if data.len > 0) && e.mode & 0o111 != 0)
+}
+
+/// True for what the scan keeps as a text.
+fn is_text(tree: &Tree, path: &TreePath) -> bool {
+    follow(tree, path).is_some_and(|end| tree.content(&end).is_ok_and(|bytes| !bytes.starts_with(b"\x7fELF")))
 }
 
 fn generators(facts: &Facts, out: &mut Vec<Finding>) {

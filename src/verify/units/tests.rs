@@ -17,7 +17,7 @@ fn stopped() -> Tree {
     let mut tree = tree(&[
         ("/lib", "-> usr/lib"),
         ("/bin", "-> usr/bin"),
-        ("/usr/bin/etcd", "#!ELF"),
+        ("/usr/bin/etcd", "#!ELF of etcd"),
         ("/usr/bin/true", "#!ELF"),
             ("/usr/bin/sh", "#!ELF"),
         ("/etc/machine-id", ""),
@@ -299,7 +299,70 @@ const TABLE: &[(&str, Mutation, &[&str])] = &[
         ACTIVATED,
     ),
     ("wants of a device", &[("E/dev-null.device.wants/etcd.service", ETCD)], ACTIVATED),
+    (
+        "a link that tmpfiles.d makes",
+        &[("/etc/tmpfiles.d/x.conf", "L /etc/systemd/system/multi-user.target.wants/etcd.service - - - - /x\n")],
+        &["tmpfiles-starts"],
+    ),
+    (
+        "a link that tmpfiles.d makes where nothing lasts",
+        &[("/etc/tmpfiles.d/x.conf", "L /run/systemd/system/multi-user.target.wants/etcd.service - - - - /x\n")],
+        NOTHING,
+    ),
+    (
+        "a search path of the manager's own",
+        &[("/etc/systemd/system.conf", "[Manager]\nManagerEnvironment=A=b \"SYSTEMD_UNIT_PATH=/opt/units\"\n")],
+        &["unit-search-path"],
+    ),
+    (
+        "the init of systemd",
+        &[
+            ("/usr/sbin/init", "-> /lib/systemd/systemd"),
+            ("/sbin", "-> usr/sbin"),
+            ("/usr/lib/systemd/systemd", "#!ELF of systemd"),
+        ],
+        NOTHING,
+    ),
+    ("another init", &[("/sbin/init", "#!/bin/sh\nexec /usr/lib/systemd/systemd\n")], &["boot-program"]),
     // Commands.
+    (
+        "a hook of wg-quick",
+        &[
+            ("L/wg-quick@.service", "[Service]\nExecStart=/usr/bin/true\n"),
+            ("E/multi-user.target.wants/wg-quick@wg0.service", "-> /usr/lib/systemd/system/wg-quick@.service"),
+            ("/etc/wireguard/wg0.conf", "[Interface]\nPostUp = systemctl start etcd\n"),
+        ],
+        COMMAND,
+    ),
+    (
+        "a hook of wg-quick, which is not started",
+        &[("/etc/wireguard/wg0.conf", "[Interface]\nPostUp = systemctl start etcd\n")],
+        NOTHING,
+    ),
+    (
+        "a unit of a user's manager",
+        &[
+            ("L/systemd-logind.service", "[Service]\nExecStart=/usr/bin/true\n"),
+            ("E/multi-user.target.wants/systemd-logind.service", "-> x"),
+            ("/usr/lib/pam.d/systemd-user", "session required pam_systemd.so\n"),
+            ("/etc/systemd/user/x.service", "[Service]\nExecStart=/bin/systemctl start etcd\n"),
+        ],
+        COMMAND,
+    ),
+    (
+        "a script that a udev rule runs",
+        &[
+            ("/etc/udev/rules.d/1.rules", "ACTION==\"add\", RUN+=\"/usr/local/sbin/x %k\"\n"),
+            ("/usr/local/sbin/x", "#!/bin/sh\nsystemctl start etcd\n"),
+        ],
+        COMMAND,
+    ),
+    (
+        "a copy of the program",
+        &[("/opt/x", "#!ELF of etcd"), ("E/a-b.service.d/x.conf", "[Service]\nExecStart=/opt/x\n")],
+        COMMAND,
+    ),
+    ("a generator that is not executable", &[("/etc/systemd/system-generators/x", "etcd.service")], NOTHING),
     (
         "ExecStart=systemctl start",
         &[("E/a-b.service.d/x.conf", "[Service]\nExecStartPost=/bin/sh -c 'systemctl start etcd'\n")],
@@ -502,7 +565,8 @@ fn each_mutation_gives_its_codes() {
 
 #[test]
 fn the_proof_agrees_with_the_findings() {
-    let claims = ["unit-starts-at-boot", "unit-activated", "unit-start-command", "first-boot-enables"];
+    let claims =
+        ["unit-starts-at-boot", "unit-activated", "unit-start-command", "first-boot-enables", "tmpfiles-starts"];
     let triggers = ["alias-left", "enablement-link-left", "sysv-start-link", "preset-enables", "also-enables"];
     for (case, mutation, codes) in TABLE {
         let proof = proof(&image(mutation));
