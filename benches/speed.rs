@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
+
 use fitout::image::cache::Cache;
 use fitout::image::gzip::End;
 use fitout::image::output::{Access, Atomic, Committer};
@@ -56,6 +58,7 @@ fn main() {
     );
 
     reading(&images[0]);
+    verifying();
     println!("\npeak memory of this process: {} MiB (wanted: under 150)", peak_memory() >> 10);
     fs::remove_dir_all(work.join("images")).unwrap();
 }
@@ -244,6 +247,30 @@ fn reading(image: &Path) {
     line("gzip -dc | tar t", theirs, "");
     line("fitout, every content hashed", ours, "");
     println!("  wanted: not slower; is {:.2} × the time", ours.as_secs_f64() / theirs.as_secs_f64());
+}
+
+/// Verify of three images together, all families, beside one. `FITOUT_BENCH_MESH` names a directory with three images of
+/// a mesh, as `fitout build` makes them.
+fn verifying() {
+    let Some(directory) = std::env::var_os("FITOUT_BENCH_MESH") else { return };
+    let mut images: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    images.retain(|path| path.extension().is_some_and(|end| end == "gz"));
+    images.sort();
+    images.truncate(3);
+    let now = time::OffsetDateTime::now_utc();
+    let of = |images: &[PathBuf]| {
+        let started = Instant::now();
+        let scanned: Vec<_> = images.par_iter().map(|image| fitout::verify::scan::scan(image).unwrap()).collect();
+        let (findings, _) = fitout::verify::verify(&scanned, now);
+        (started.elapsed(), findings.len())
+    };
+    of(&images[..1]);
+    let (one, _) = of(&images[..1]);
+    let (three, findings) = of(&images);
+    println!("\nverify, all families ({findings} findings)");
+    line("one image", one, "");
+    line(&format!("{} images together", images.len()), three, "");
+    println!("  wanted: at most 3.3 × one; is {:.2} ×", three.as_secs_f64() / one.as_secs_f64());
 }
 
 /// Peak resident memory in KiB (proc(5), VmHWM).

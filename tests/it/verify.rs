@@ -152,6 +152,24 @@ fn a_change_by_hand_is_named() {
         ("a path twice", "extra.append(list(members['./etc/hostname']))", &["container-duplicate"]),
         ("a name that leaves the root", "put('./../outside', b'x')", &["container-escape"]),
         ("no manifest", "del members['./usr/lib/fitout/image.json']", &["container-manifest"]),
+        ("another hostname", "members['./etc/hostname'][1] = b'vm\\n'", &["hostname", "ledger-content"]),
+        ("a random seed", "put('./var/lib/systemd/random-seed', b'x' * 512, 0o600)", &["random-seed"]),
+        (
+            "a credential secret",
+            "put('./var/lib/systemd/credential.secret', b'x' * 4096, 0o600)",
+            &["credential-secret"],
+        ),
+        (
+            "an id of D-Bus",
+            "put('./var/lib/dbus/machine-id', b'0123456789abcdef0123456789abcdef\\n')",
+            &["dbus-machine-id"],
+        ),
+        ("an SSH host key", "put('./etc/ssh/ssh_host_ed25519_key', b'x', 0o600)", &["ssh-host-key"]),
+        (
+            "another node's key in a large file",
+            "put('./srv/backup', b'x' * 3000000 + other('./etc/etcd/pki/peer.key'), 0o600)",
+            &["private-key-foreign"],
+        ),
     ];
     for (name, script, expected) in cases {
         let changed = changed(&first, &second, script);
@@ -159,6 +177,33 @@ fn a_change_by_hand_is_named() {
         let codes = codes(&said);
         for code in *expected {
             assert!(codes.iter().any(|c| c == code), "{name}: `{code}` is not among {codes:?}");
+        }
+    }
+}
+
+/// What is wrong only beside the other images.
+#[test]
+fn images_are_compared_with_each_other() {
+    let (first, second, third) = (image(0), image(1), image(2));
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("a path of the base", "members['./usr/bin/env'][1] += b'x'", &["mesh-paths"]),
+        (
+            "another node's key",
+            "put('./srv/key', other('./etc/etcd/pki/peer.key'), 0o600)",
+            &["mesh-paths", "private-key-other-node"],
+        ),
+        (
+            "another generation",
+            "edit('./usr/lib/fitout/image.json', b'\"generation\": 1', b'\"generation\": 2')",
+            &["mesh-birth"],
+        ),
+    ];
+    for (name, script, expected) in cases {
+        let changed = changed(&first, &second, script);
+        let said = verify(&[], &[changed.path(), &second, &third]).exits(1);
+        let codes = codes(&said);
+        for code in *expected {
+            assert!(codes.iter().any(|c| c == code), "{name}: `{code}` is not among {codes:?}\n{}", said.all());
         }
     }
 }
