@@ -231,7 +231,7 @@ const TABLE: &[(&str, &str, Starts)] = &[
     ("logger: zap", "logger: zap\ndiscovery-srv: mesh", Neither),
     ("logger: zap", "logger: zap\ngrpc-keepalive-timeout: 10s", Neither),
     ("logger: zap", "logger: zap\nauto-compaction-mode: sometimes\nauto-compaction-retention: 1h", Neither),
-    ("logger: zap", "logger: capnslog\nlog-level: loud", Only3_4),
+    ("logger: zap", "logger: capnslog\nlog-level: loud", Neither),
     ("logger: zap\nlog-outputs: [stderr]", "logger: capnslog\nlog-outputs: [stderr, stdout]", Neither),
     ("client-transport-security:\n  cert-file: DIR/crt\n  key-file: DIR/key\n", "", Neither),
     ("peer-transport-security:\n  cert-file: DIR/crt\n", "peer-transport-security:\n", Neither),

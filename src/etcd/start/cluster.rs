@@ -8,7 +8,7 @@ use crate::etcd::keys::reading;
 use crate::etcd::urls::Url;
 use crate::etcd::versions::Version;
 
-/// First version whose URLs may be sockets (CHANGELOG-3.5).
+/// First version whose URLs may be paths of sockets (CHANGELOG-3.5).
 const SOCKETS: Version = Version::new(3, 5, 13);
 
 /// Keys of listeners; then of what others are told.
@@ -33,8 +33,10 @@ fn parts(all: &Refusals, key: &str) -> Vec<String> {
     }
 }
 
+/// Sockets in the file system may have any path from 3.5.13 on, and before only the form `unix://name:number`.
 fn is_socket(all: &Refusals, text: &str) -> bool {
-    all.version >= SOCKETS && (text.starts_with("unix://") || text.starts_with("unixs://"))
+    let Some(rest) = text.strip_prefix("unix://").or_else(|| text.strip_prefix("unixs://")) else { return false };
+    all.version >= SOCKETS || Url::parse(&format!("http://{rest}")).is_ok()
 }
 
 fn urls(all: &mut Refusals) {

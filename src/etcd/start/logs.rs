@@ -18,7 +18,7 @@ pub(super) fn check(all: &mut Refusals) {
     }
     // In a file 3.4 has capnslog where nothing is said.
     let zap = logger.as_deref() == Some("zap") || (logger.is_none() && !before_3_5);
-    if let Some(level) = all.text("log-level").filter(|_| zap) {
+    if let Some(level) = all.text("log-level") {
         let known = match before_3_5 {
             true => LEVELS.contains(&level.as_str()),
             false => level.is_empty() || LEVELS.contains(&level.to_lowercase().as_str()),
