@@ -4,6 +4,7 @@
 //! errors. *Would become enabled* names what would undo it (a first boot, `systemctl preset`, an upgrade, another
 //! unit's `Also=`): its codes are warnings.
 
+mod conditions;
 mod enable;
 mod facts;
 mod files;

@@ -136,3 +136,14 @@ pub fn built_copy() -> tempfile::TempDir {
     copy(built(), directory.path());
     directory
 }
+
+/// The plain tar of the base that a built mesh pins, in the cache.
+pub fn base_tar(mesh: &Path) -> PathBuf {
+    let lock = std::fs::read_to_string(mesh.join("fitout.lock")).expect("lock");
+    let wanted =
+        lock.lines().find_map(|line| line.strip_prefix("tar-sha256 = ")).expect("a base").trim_matches('"').to_owned();
+    let records = walkdir::WalkDir::new(cache().join("base")).into_iter().filter_map(Result::ok);
+    let mut records = records.filter(|entry| entry.file_name() == "base.json");
+    let record = records.find(|e| std::fs::read_to_string(e.path()).is_ok_and(|text| text.contains(&wanted)));
+    record.expect("the cache has the base").path().with_file_name("base.tar")
+}

@@ -9,6 +9,7 @@ mod common;
 
 mod bad_input;
 mod bases;
+mod bookworm;
 mod boot_truth;
 mod check;
 mod ci;
@@ -18,6 +19,7 @@ mod etcd_truth;
 mod foreign_tars;
 mod formats;
 mod gate;
+mod loopback;
 mod readers;
 mod reproducible;
 mod usage;

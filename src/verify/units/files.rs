@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::conditions;
 use super::facts::Facts;
 use crate::finding::{Finding, Rule, Severity};
 use crate::systemd::edges::Strength;
@@ -146,6 +147,9 @@ fn has_section(kind: &str, section: &str) -> bool {
 }
 
 fn programs(facts: &Facts, unit: &Unit, out: &mut Vec<Finding>) {
+    if conditions::never_holds(&facts.image.tree, unit) {
+        return;
+    }
     for key in ["ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop", "ExecStopPost"]
     {
         for (file, assignment) in unit.values("Service", key) {

@@ -517,6 +517,56 @@ const TABLE: &[(&str, Mutation, &[&str])] = &[
         &[("E/a-b.service.d/x.conf", "[Service]\nExecStart=nowhere\n")],
         &["exec-missing"],
     ),
+    (
+        "a condition on a kernel's modules that the image has not",
+        &[(
+            "E/a-b.service.d/x.conf",
+            "[Unit]\nConditionFileNotEmpty=/lib/modules/%v/modules.devname\n[Service]\nExecStart=nowhere\n",
+        )],
+        NOTHING,
+    ),
+    (
+        "a condition on a kernel's modules that the image has",
+        &[
+            (
+                "E/a-b.service.d/x.conf",
+                "[Unit]\nConditionFileNotEmpty=/usr/lib/modules/%v/modules.devname\n[Service]\nExecStart=nowhere\n",
+            ),
+            ("/usr/lib/modules/6.1/modules.devname", "x"),
+        ],
+        &["exec-missing"],
+    ),
+    (
+        "a condition on a file that is empty",
+        &[
+            ("E/a-b.service.d/x.conf", "[Unit]\nConditionFileNotEmpty=/usr/lib/x\n[Service]\nExecStart=nowhere\n"),
+            ("/usr/lib/x", ""),
+        ],
+        NOTHING,
+    ),
+    (
+        "a condition on what the boot may make",
+        &[("E/a-b.service.d/x.conf", "[Unit]\nConditionPathExists=/run/x\n[Service]\nExecStart=nowhere\n")],
+        &["exec-missing"],
+    ),
+    (
+        "a condition that another may make up for",
+        &[("E/a-b.service.d/x.conf", "[Unit]\nConditionPathExists=|/usr/lib/x\n[Service]\nExecStart=nowhere\n")],
+        &["exec-missing"],
+    ),
+    (
+        "a condition that something is not there",
+        &[("E/a-b.service.d/x.conf", "[Unit]\nConditionPathExists=!/usr/lib/x\n[Service]\nExecStart=nowhere\n")],
+        &["exec-missing"],
+    ),
+    (
+        "a condition taken back",
+        &[(
+            "E/a-b.service.d/x.conf",
+            "[Unit]\nConditionPathExists=/usr/lib/x\nConditionPathExists=\n[Service]\nExecStart=nowhere\n",
+        )],
+        &["exec-missing"],
+    ),
     ("a program that may be missing", &[("E/a-b.service.d/x.conf", "[Service]\nExecStart=-/nowhere\n")], NOTHING),
     // The handle.
     ("no handle", &[("- L/mesh-registry.target", "")], &["handle-missing"]),
