@@ -7,6 +7,7 @@
 //! parts = []                 # registry parts that may carry it: voter, arbiter, client, control-plane; empty: all
 //! requires = []              # overlays that must come earlier in the same profile
 //! conflicts = []             # overlays that may not be in the same profile
+//! provides = []              # packages that the base need not have when this overlay is in the profile
 //! packages = []              # Debian packages that the base must have; a `debian` base gets them installed
 //! base-paths = []            # absolute paths that the base must have
 //! remove = []                # absolute paths or globs of the base's that are left out; with a leading `?`
@@ -23,6 +24,7 @@
 //! user = "root"              # a name or a number
 //! group = "etcd"
 //! replace = true             # may replace an entry of another type, or another overlay's entry
+//! link = "/usr/bin/other"    # make this link though no link of the overlay lies there
 //! directory = true           # make this directory though no file of the overlay lies in it
 //!
 //! [unit."app.service"]
@@ -204,6 +206,7 @@ fn stand_in(source: Arc<Source>) -> Manifest {
         parts: Vec::new(),
         requires: Vec::new(),
         conflicts: Vec::new(),
+        provides: Vec::new(),
         packages: Vec::new(),
         base_paths: Vec::new(),
         parameters: BTreeMap::new(),
@@ -245,6 +248,7 @@ fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Manifest {
     let parts = table.list("parts", part);
     let requires = table.list("requires", values::label);
     let conflicts = table.list("conflicts", values::label);
+    let provides = table.list("provides", values::package);
     let packages = table.list("packages", values::package);
     let base_paths = table.list("base-paths", values::image_path);
     let removals = table.list("remove", glob);
@@ -260,6 +264,7 @@ fn decode(mut table: Table<'_>, source: &Arc<Source>) -> Manifest {
         parts,
         requires,
         conflicts,
+        provides,
         packages,
         base_paths,
         parameters,
@@ -327,8 +332,13 @@ fn path_rule(path: Spanned<String>, mut table: Table<'_>) -> Option<PathRule> {
         group: table.get("group", owner),
         replace: table.get("replace", values::boolean),
         directory: table.get("directory", values::boolean).is_some_and(|d| d.value),
+        link: table.get("link", values::line),
         path,
     };
+    if let (true, Some(link)) = (rule.directory, &rule.link) {
+        let refusal = Refusal::new(&INVALID_VALUE, "a path is a link or a directory, not both").help("leave one out");
+        table.refuse("link", &link.span, refusal);
+    }
     table.finish();
     Some(rule)
 }

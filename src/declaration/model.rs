@@ -338,6 +338,8 @@ pub struct Manifest {
     pub requires: Vec<Spanned<String>>,
     /// Overlays that may not be in the same profile.
     pub conflicts: Vec<Spanned<String>>,
+    /// `provides`: Debian packages that the base need not have, since this overlay brings what is needed of them.
+    pub provides: Vec<Spanned<String>>,
     /// Debian packages that the base must have.
     pub packages: Vec<Spanned<String>>,
     /// Absolute paths that the base must have.
@@ -397,6 +399,8 @@ pub struct PathRule {
     pub replace: Option<Spanned<bool>>,
     /// Directory to make though no file lies in it.
     pub directory: bool,
+    /// `link = "TARGET"`: make this symbolic link though the overlay holds none there.
+    pub link: Option<Spanned<String>>,
 }
 
 /// A change of a file that is the base's own.

@@ -296,6 +296,16 @@ pub(super) const LIBRARY_CASES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "overlays/mesh/overlay.toml",
+        "description = 'm'\n[path.'/a']\nlink = 'b'\ndirectory = true",
+        &["invalid-value:overlays/mesh/overlay.toml:3:8"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
+        "description = 'm'\nprovides = ['A b']",
+        &["invalid-value:overlays/mesh/overlay.toml:2:13"],
+    ),
+    (
+        "overlays/mesh/overlay.toml",
         "description = 'm'\n[user.'a:b']",
         &["invalid-value:overlays/mesh/overlay.toml:2:7"],
     ),

@@ -193,16 +193,17 @@ fn of_overlay(overlay: &Overlay, templates: &Templates, found: &mut Vec<Finding>
         claims.push((path, claim(overlay, rule, content, span, file.name.clone())));
     }
     for (path, rule) in rules {
-        if rule.directory {
+        let link = rule.link.as_ref().map(|target| Content::Link(target.value.clone().into_bytes()));
+        if let Some(content) = link.or(rule.directory.then_some(Content::Directory)) {
             let span = rule.path.span.clone();
             let file = span.file_line();
-            claims.push((path, claim(overlay, Some(rule), Content::Directory, span, file)));
+            claims.push((path, claim(overlay, Some(rule), content, span, file)));
         } else {
             found.push(
                 PATH_RULE_UNUSED
                     .finding(&rule.path.value, format!("the overlay `{}` puts nothing there", overlay.name))
                     .at(&rule.path.span)
-                    .help("name a file of the overlay's `root/`, or say `directory = true`"),
+                    .help("name a file of the overlay's `root/`, or say `directory = true` or `link = \"TARGET\"`"),
             );
         }
     }

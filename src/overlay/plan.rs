@@ -55,12 +55,18 @@ fn used_profiles(mesh: &Mesh) -> BTreeMap<&str, &Profile> {
     names.filter_map(|name| Some((name, mesh.profiles.get(name)?))).collect()
 }
 
-/// Debian packages that the overlays of all used profiles ask of the base.
+/// Debian packages that the overlays of all used profiles ask of the base, without those that another overlay of the same
+/// profile provides.
 pub fn packages(mesh: &Mesh) -> BTreeSet<String> {
-    let overlays = used_profiles(mesh).into_values().flat_map(|profile| &profile.overlays);
-    let overlays = overlays.filter_map(|name| mesh.overlays.get(&name.value));
-    let declared = overlays.flat_map(|o| &o.manifest.packages).map(|package| package.value.clone());
-    declared.chain(policy::packages(mesh).into_iter().map(str::to_owned)).collect()
+    let mut all: BTreeSet<String> = policy::packages(mesh).into_iter().map(str::to_owned).collect();
+    for profile in used_profiles(mesh).into_values() {
+        let overlays = || profile.overlays.iter().filter_map(|name| mesh.overlays.get(&name.value));
+        let provided: BTreeSet<&str> =
+            overlays().flat_map(|o| &o.manifest.provides).map(|package| package.value.as_str()).collect();
+        let asked = overlays().flat_map(|o| &o.manifest.packages).map(|package| &package.value);
+        all.extend(asked.filter(|package| !provided.contains(package.as_str())).cloned());
+    }
+    all
 }
 
 /// Plans all profiles over a base. `locked` holds the ids of system users that the lock file fixes.

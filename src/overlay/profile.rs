@@ -13,7 +13,7 @@ use super::owners::Accounts;
 use super::plan::{BaseView, wanted};
 use super::policy;
 use super::removals::Removal;
-use super::render::Templates;
+use super::render::{SUFFIX, Templates};
 use super::rules::{BASE_PATH_MISSING, EDIT, KEY_FILE, OWNER_UNKNOWN, PACKAGE_MISSING, REMOVAL_UNMATCHED};
 use super::users::{self, Databases, Ids};
 use crate::declaration::{Edit, Mesh, Node, Overlay, Profile};
@@ -100,6 +100,16 @@ pub(super) fn plan_profile(
     Ok(Some(ProfilePlan { put, removed, ledger, rendered, context }))
 }
 
+/// Debian's package of the registry.
+const ETCD_SERVER: &str = "etcd-server";
+
+/// True when an overlay brings what another one wants of the base.
+fn puts(overlay: &Overlay, path: &str) -> bool {
+    let made = overlay.manifest.paths.get(path).is_some_and(|rule| rule.directory || rule.link.is_some());
+    let path = path.trim_start_matches('/');
+    made || overlay.files.keys().any(|file| file.strip_suffix(SUFFIX).unwrap_or(file) == path)
+}
+
 struct Contexts<'a> {
     profile: &'a Context,
     sample: &'a Context,
@@ -120,9 +130,11 @@ impl Step<'_> {
             let packages = overlay.manifest.packages.iter();
             packages.map(|package| (overlay.name.as_str(), package.value.clone(), Some(package.span.clone())))
         });
+        let provides = self.overlays.iter().flat_map(|overlay| &overlay.manifest.provides);
+        let provided: BTreeSet<&str> = provides.map(|package| package.value.as_str()).collect();
         let mut lacking: BTreeSet<String> = BTreeSet::new();
         for (overlay, package, span) in declared.chain(policy).collect::<Vec<_>>() {
-            if self.base.packages.contains_key(&package) {
+            if self.base.packages.contains_key(&package) || provided.contains(package.as_str()) {
                 continue;
             }
             complete = false;
@@ -133,6 +145,9 @@ impl Step<'_> {
                     format!("the base has no package `{package}`, which the overlay `{overlay}` needs"),
                 )
                 .help("install it in the base, or make the base with `debian = …`: then it is installed by itself");
+            if package == ETCD_SERVER {
+                finding.notes.extend(self.own_etcd());
+            }
             finding.span = span;
             self.found.push(finding);
         }
@@ -143,7 +158,8 @@ impl Step<'_> {
             for needed in &overlay.manifest.base_paths {
                 let path = TreePath::parse(needed.value.as_bytes()).ok();
                 let path = path.and_then(|path| self.base.tree.resolve_fully(&path).ok());
-                if path.and_then(|path| self.base.tree.get(&path)).is_none() {
+                let put = self.overlays.iter().any(|other| other.name != overlay.name && puts(other, &needed.value));
+                if !put && path.and_then(|path| self.base.tree.get(&path)).is_none() {
                     self.found.push(
                         BASE_PATH_MISSING
                             .finding(
@@ -157,6 +173,25 @@ impl Step<'_> {
             }
         }
         complete
+    }
+
+    /// What to do about a base whose etcd is there, but not as Debian's package.
+    fn own_etcd(&self) -> Option<String> {
+        let binary = ["/usr/local/bin/etcd", "/usr/bin/etcd", "/opt/etcd/etcd", "/usr/local/sbin/etcd"];
+        let there = binary.into_iter().find(|path| {
+            let path = TreePath::parse(path).ok().and_then(|path| self.base.tree.resolve_fully(&path).ok());
+            path.is_some_and(|path| self.base.tree.get(&path).is_some())
+        })?;
+        Some(match there {
+            "/usr/local/bin/etcd" => format!(
+                "the base has an etcd at {there}: name the overlay `etcd-binary` before `etcd` in the profile, which brings the \
+                 unit and the user for it"
+            ),
+            _ => format!(
+                "the base has an etcd at {there}: put it at /usr/local/bin/etcd, and name the overlay `etcd-binary` before \
+                 `etcd` in the profile"
+            ),
+        })
     }
 
     fn remove(&mut self, assembly: &mut Assembly) {

@@ -26,6 +26,8 @@ pub const DATA: &str = "/var/lib/etcd";
 pub const USER: &str = "etcd";
 /// Debian's package of the server.
 pub const PACKAGE: &str = "etcd-server";
+/// Where the overlay `etcd-binary` puts the version that the declaration gives.
+const DECLARED_VERSION: &str = "/usr/lib/fitout/etcd-version";
 /// The version whose keys are used where the image does not say its own.
 const NEWEST: Version = Version::new(3, 7, 0);
 
@@ -110,10 +112,17 @@ pub fn check(image: &Image, out: &mut Vec<Finding>) {
     values::check(&facts, out);
 }
 
-/// The version of the package; `None` when the image has no such package or its version is none that we can read.
+/// The version of the package, else the one that was declared for a binary of the base's own; `None` when the image has
+/// neither, or its version is none that we can read.
 fn version(image: &Image, out: &mut Vec<Finding>) -> Option<Version> {
     match packages::installed(&image.tree) {
-        Ok(packages) => packages.get(PACKAGE).and_then(|text| Version::from_debian(text)),
+        Ok(packages) => match packages.get(PACKAGE) {
+            Some(text) => Version::from_debian(text),
+            None => {
+                let declared = image.tree.content(&TreePath::parse(DECLARED_VERSION).ok()?).ok()?;
+                Version::from_debian(String::from_utf8_lossy(&declared).trim())
+            }
+        },
         Err(failure) => {
             out.push(data::NO_VERSION.finding(PACKAGE, failure.message));
             None

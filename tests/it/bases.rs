@@ -163,3 +163,72 @@ printf '{"imageLayoutVersion":"1.0.0"}' > layout/oci-layout
     std::fs::write(&manifest, text).unwrap();
     run(desk.path(), &["plan"]).exits(2).says("error[base-digest]").says(&pinned);
 }
+
+/// The tests' base without the package etcd-server, but with its binary in /usr/local/bin and a unit that somebody wrote.
+const OWN_ETCD: &str = r#"
+import io, re, sys, tarfile
+source, out = tarfile.open(sys.argv[1]), tarfile.open(sys.argv[2], "w", format=tarfile.PAX_FORMAT)
+gone = set(source.extractfile("./var/lib/dpkg/info/etcd-server.list").read().decode().split("\n"))
+def put(name, data, mode, like=None):
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(data), mode, 1000000000
+    if like:
+        member.uid, member.gid = like.uid, like.gid
+    out.addfile(member, io.BytesIO(data))
+for member in source:
+    name = member.name[1:] or "/"
+    if member.isdir() and not name.startswith("/var/lib/etcd"):
+        out.addfile(member)
+    elif name == "/usr/bin/etcd":
+        binary = source.extractfile(member).read()
+    elif name in gone or "etcd" in name.rsplit("/", 1)[-1] or "etcd-server." in name or name.startswith("/var/lib/etcd"):
+        pass
+    elif name == "/var/lib/dpkg/status":
+        text = source.extractfile(member).read().decode()
+        put(member.name, re.sub(r"Package: etcd-server\n(.+\n)+\n", "", text).encode(), 0o644)
+    elif re.fullmatch("/etc/(passwd|group|shadow|gshadow)-?", name):
+        text = source.extractfile(member).read().decode()
+        put(member.name, "".join(l for l in text.splitlines(True) if not l.startswith("etcd:")).encode(), member.mode, member)
+    elif member.isreg():
+        out.addfile(member, source.extractfile(member))
+    else:
+        out.addfile(member)
+put("./usr/local/bin/etcd", binary, 0o755)
+put("./etc/systemd/system/etcd.service", b"[Service]\nExecStart=/usr/local/bin/etcd --data-dir /srv/etcd\n[Install]\nWantedBy=multi-user.target\n", 0o644)
+member = tarfile.TarInfo("./etc/systemd/system/multi-user.target.wants/etcd.service")
+member.type, member.linkname = tarfile.SYMTYPE, "/etc/systemd/system/etcd.service"
+out.addfile(member)
+out.close()
+"#;
+
+/// The overlay `etcd-binary` brings unit, user and paths; without it the error says so.
+#[test]
+fn an_etcd_that_is_no_package() {
+    let desk = tempfile::tempdir().unwrap();
+    let at = |name: &str| desk.path().join(name).to_str().unwrap().to_owned();
+    tool(
+        "python3",
+        &["-c", OWN_ETCD, crate::common::base_tar(crate::common::built()).to_str().unwrap(), &at("base.tar")],
+    );
+    let sha256 = tool("sha256sum", &[&at("base.tar")])[..64].to_owned();
+    mesh(desk.path(), &format!("tar = \"base.tar\"\nsha256 = \"{sha256}\""));
+
+    run(desk.path(), &["plan"]).exits(2).says("error[overlay-package-missing]").says(
+        "the base has an etcd at /usr/local/bin/etcd: name the overlay `etcd-binary` before `etcd` in the profile",
+    );
+
+    std::fs::create_dir(desk.path().join("profiles")).unwrap();
+    let profile = "description = \"votes\"\npart = \"voter\"\noverlays = [\"mesh\", \"etcd-binary\", \"etcd\"]\n";
+    std::fs::write(desk.path().join("profiles/voter.toml"), profile).unwrap();
+    run(desk.path(), &["plan"]).exits(2).says("error[missing-parameter]").says("`etcd-version`");
+    let profile = format!("{profile}[parameters]\netcd-version = \"3.5.16\"\n");
+    std::fs::write(desk.path().join("profiles/voter.toml"), profile).unwrap();
+
+    run(desk.path(), &["pki", "init"]).exits(0);
+    run(desk.path(), &["build"]).exits(0);
+    run(desk.path(), &["verify", "-C", ".", "dist/lis1.tar.gz", "dist/por1.tar.gz", "dist/mad1.tar.gz"])
+        .exits(0)
+        .does_not_say("error[")
+        .says("the image has etcd 3.5.16");
+    run(desk.path(), &["gate"]).exits(0).does_not_say("error[");
+}

@@ -313,3 +313,44 @@ fn addresses_of_every_kind_make_urls_that_etcd_binds() {
         }
     }
 }
+
+/// Without Debian's package: the overlay `etcd-binary` brings the unit, the user and the path, and asks for no package.
+#[test]
+fn an_etcd_of_the_bases_own_gets_a_unit_and_a_user() {
+    let profile = "description = 'd'\npart = 'voter'\noverlays = ['mesh', 'etcd-binary', 'etcd']\n\
+                   [parameters]\netcd-version = '3.5.16'\n";
+    let mesh =
+        mesh_with(&[("profiles/voter.toml", profile), ("profiles/arbiter.toml", &profile.replace("voter", "arbiter"))]);
+    assert!(!packages(&mesh).contains("etcd-server") && packages(&mesh).contains("dbus"));
+    let mut base = base();
+    let mut installed = base_packages();
+    installed.remove("etcd-server");
+    for gone in [
+        "usr/bin/etcd",
+        "usr/lib/systemd/system/etcd.service",
+        "etc/init.d/etcd",
+        "etc/rc2.d/S01etcd",
+        "etc/rc0.d/K01etcd",
+    ] {
+        base.remove(&path(gone));
+    }
+    put(&mut base, "usr/local/bin/etcd", "#!elf\n");
+    put(&mut base, "etc/systemd/system/etcd.service", "[Service]\nExecStart=/usr/local/bin/etcd\n");
+    put(&mut base, "etc/systemd/system/etcd.service.d/own.conf", "[Service]\nExecStartPre=/bin/false\n");
+    put(&mut base, "etc/passwd", "root:x:0:0:root:/root:/bin/bash\n");
+    put(&mut base, "etc/group", "root:x:0:\n");
+    let plan = plan_over(&mesh, &base, &installed).unwrap();
+    let fitted = fit_node(&plan, &mesh, "lis1", true).unwrap();
+    let tree = merge(&base, &fitted);
+    assert_eq!(tree.get(&path("/usr/bin/etcd")).unwrap().kind, Kind::Symlink(b"/usr/local/bin/etcd".to_vec()));
+    let text = |at: &str| String::from_utf8(tree.content(&path(at)).unwrap()).unwrap();
+    assert!(text("/usr/lib/systemd/system/etcd.service").contains("User=etcd\n"));
+    assert!(tree.get(&path("/etc/systemd/system/etcd.service")).is_none());
+    assert!(tree.get(&path("/etc/systemd/system/etcd.service.d/own.conf")).is_none());
+    assert!(tree.get(&path("/etc/systemd/system/etcd.service.d/10-mesh.conf")).is_some());
+    assert_eq!(text("/usr/lib/fitout/etcd-version"), "3.5.16\n");
+    let (uid, gid) = plan.users["etcd"];
+    assert!(text("/etc/passwd").contains(&format!("etcd:x:{uid}:{gid}:etcd:/var/lib/etcd:")));
+    let key = tree.get(&path("/etc/etcd/pki/peer.key")).unwrap();
+    assert_eq!((key.uid, key.gid, key.mode), (uid, gid, 0o600));
+}

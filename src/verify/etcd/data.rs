@@ -44,15 +44,17 @@ pub static NO_VERSION: Rule = rule(
     Severity::Warning,
     "the image does not say which etcd it has",
     "\
-The package `etcd-server` is not in dpkg's status of the image, or its version cannot be read. Keys of the configuration were
+The package `etcd-server` is not in dpkg's status of the image and no overlay `etcd-binary` says the version of another etcd,
+or it cannot be read. Keys of the configuration were
 then compared with those of the newest etcd that this tool knows, which may accept what the image's etcd ignores.",
 );
 
 /// Rules about the version.
 pub(super) fn versions(version: Option<Version>, out: &mut Vec<Finding>) {
     let Some(version) = version else {
-        let message = format!("no version of `{PACKAGE}` in /var/lib/dpkg/status");
-        out.push(NO_VERSION.finding(PACKAGE, message).help(format!("use a base with Debian's `{PACKAGE}`")));
+        let message = format!("no version of `{PACKAGE}` in /var/lib/dpkg/status, nor a declared one");
+        let help = format!("use a base with Debian's `{PACKAGE}`, or the overlay `etcd-binary` with `etcd-version`");
+        out.push(NO_VERSION.finding(PACKAGE, message).help(help));
         return;
     };
     for (rule, harmful) in [(&BAD_VERSION, true), (&KNOWN_VERSION, false)] {
