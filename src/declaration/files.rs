@@ -38,6 +38,8 @@ pub struct Files {
     library: BTreeMap<String, LibraryFile>,
     /// The user's.
     user: BTreeMap<String, LibraryFile>,
+    /// What lies in the user's directories and can be in none: the path as it can be shown, and what is wrong with it.
+    pub(super) unusable: Vec<(String, &'static str)>,
 }
 
 impl Files {
@@ -47,7 +49,7 @@ impl Files {
         for (top, directory) in LIBRARY.iter().zip([&OVERLAYS, &PROFILES, &TEMPLATES]) {
             embed(top, directory, &mut library);
         }
-        Files { directory: PathBuf::from("."), library, user: BTreeMap::new() }
+        Files { directory: PathBuf::from("."), library, user: BTreeMap::new(), unusable: Vec::new() }
     }
 
     /// Adds or replaces a file of the user's.
@@ -65,7 +67,10 @@ impl Files {
     /// Reads `mesh.toml` and the library's directories beside it; what is not there is left out.
     ///
     /// # Errors
-    /// When a file cannot be read, has a name that is not UTF-8, or is neither file, directory nor link.
+    /// When a file cannot be read. Names that are not UTF-8 and what is neither file, directory nor link are for [`parse`]
+    /// to tell.
+    ///
+    /// [`parse`]: super::parse
     pub fn read(directory: &Path) -> Result<Files, Failure> {
         let mut files = Files { directory: directory.to_owned(), ..Files::builtin() };
         let mesh = directory.join(MESH_FILE);
@@ -100,7 +105,8 @@ impl Files {
             let place = entry.path();
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                return Err(Failure::new(format!("the name of {} is not UTF-8", place.display())));
+                self.unusable.push((format!("{path}/{}", name.display()), "has a name that is not UTF-8"));
+                continue;
             };
             let child = format!("{path}/{name}");
             // From an overlay's root/ on a link is content (root/ itself may be none: a link to `/etc` would bring in the
@@ -113,18 +119,15 @@ impl Files {
             } else if meta.is_symlink() {
                 let target = std::fs::read_link(&place).map_err(|e| Failure::io("read the link", &place, &e))?;
                 let Some(target) = target.to_str() else {
-                    return Err(Failure::new(format!("the target of the link {} is not UTF-8", place.display())));
+                    self.unusable.push((child, "is a link with a target that is not UTF-8"));
+                    continue;
                 };
                 self.insert(&child, LibraryContent::Link(target.to_owned()));
             } else if meta.is_file() {
                 let bytes = std::fs::read(&place).map_err(|e| Failure::io("read", &place, &e))?;
                 self.insert(&child, LibraryContent::File(bytes.into()));
             } else {
-                return Err(Failure::new(format!(
-                    "{} is neither a file, nor a directory, nor a symbolic link",
-                    place.display()
-                ))
-                .help("remove it: device nodes, sockets and pipes cannot come from an overlay"));
+                self.unusable.push((child, "is neither a file, nor a directory, nor a symbolic link"));
             }
         }
         Ok(())

@@ -90,6 +90,12 @@ pub fn parse_with(files: &Files, rulebook: Option<&Rulebook>) -> Result<Loaded, 
                 .help("name the mesh's directory with `-C DIR`, or make one with `fitout init DIR`"),
         ]);
     };
+    for (path, what) in &files.unusable {
+        let finding = manifest::OVERLAY_LAYOUT.finding(path.clone(), *what);
+        let help =
+            "rename or remove it: device nodes, sockets and pipes cannot come from an overlay, and names are UTF-8";
+        reports.broken(Section::Overlays, finding.help(help));
+    }
     let profiles: BTreeMap<String, Profile> = files
         .profiles()
         .iter()

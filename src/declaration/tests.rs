@@ -548,6 +548,37 @@ fn a_users_directory_is_read_with_its_links() {
     assert_eq!(shown, ["etc/app.conf: 1 bytes", "etc/link -> /nowhere", "srv/empty/"]);
 }
 
+/// What no overlay can hold is told with all else, and nothing of it is taken.
+#[test]
+fn what_no_overlay_can_hold_is_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join(MESH_FILE), QUORUM.replace("name = \"harbour\"", "name = 1")).unwrap();
+    let app = directory.path().join("overlays/app");
+    std::fs::create_dir_all(app.join("root/etc")).unwrap();
+    std::fs::write(app.join("overlay.toml"), "description = 'app'").unwrap();
+    let odd = |name: &[u8]| app.join("root/etc").join(std::ffi::OsStr::from_bytes(name));
+    std::fs::write(odd(b"x\xff"), "x").unwrap();
+    std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(b"y\xff"), odd(b"link")).unwrap();
+    std::os::unix::net::UnixListener::bind(odd(b"socket")).unwrap();
+    let linked = directory.path().join("overlays/linked");
+    std::fs::create_dir(&linked).unwrap();
+    std::fs::write(linked.join("overlay.toml"), "description = 'linked'").unwrap();
+    std::os::unix::fs::symlink("/etc", linked.join("root")).unwrap();
+
+    let Err(Problem::Findings(findings)) = load(directory.path()) else { panic!("no findings") };
+    let said: Vec<String> = findings.iter().map(|f| format!("{} {}", f.code, f.message)).collect();
+    for want in [
+        "wrong-type",
+        "overlay-layout has a name that is not UTF-8",
+        "overlay-layout is a link with a target that is not UTF-8",
+        "overlay-layout is neither a file, nor a directory, nor a symbolic link",
+        "overlay-layout `root` is no directory",
+    ] {
+        assert_eq!(said.iter().filter(|s| s.starts_with(want)).count(), 1, "{want}: {said:#?}");
+    }
+}
+
 /// Whatever a half-saved or damaged file holds, it is answered and shown, never with a panic.
 #[test]
 fn damaged_files_are_answered_and_shown() {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::ledger::{Action, Ledger, Origin, Record, Scope};
+use super::ledger::{Action, Ledger, Origin, Record, Scope, describe};
 use super::rules::{BELOW_NO_DIRECTORY, TYPE_CHANGE};
 use crate::finding::{Finding, Span};
 use crate::pki::Use;
-use crate::tree::{Entry, Kind, Tree, TreePath};
+use crate::tree::{Entry, Tree, TreePath};
 
 /// A file that is rendered for each node.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl<'a> Assembly<'a> {
         let below = self.base.below(path).map(|(path, _)| path);
         for path in std::iter::once(path).chain(below) {
             let Some(entry) = self.base_entry(path) else { continue };
-            let record = record(Action::Removed, entry, Scope::Profile, &self.relative(origin), Some(entry));
+            let record = Record::of(Action::Removed, entry, Scope::Profile, &self.relative(origin), Some(entry));
             self.ledger.records.insert(path.display(), Record { sha256: None, target: None, ..record });
             self.removed.insert(path.clone());
         }
@@ -118,7 +118,7 @@ impl<'a> Assembly<'a> {
     fn record(&self, path: &TreePath, entry: &Entry, action: Option<Action>, scope: Scope, origin: &Origin) -> Record {
         let before = self.base.get(path);
         let action = action.unwrap_or(if before.is_some() { Action::Replaced } else { Action::Added });
-        record(action, entry, scope, &self.relative(origin), before)
+        Record::of(action, entry, scope, &self.relative(origin), before)
     }
 
     fn relative(&self, origin: &Origin) -> Origin {
@@ -178,36 +178,5 @@ impl<'a> Assembly<'a> {
             tree.insert(path.clone(), Entry::file(bytes.as_slice(), 0o644));
         }
         tree
-    }
-}
-
-fn record(action: Action, entry: &Entry, scope: Scope, origin: &Origin, before: Option<&Entry>) -> Record {
-    let (sha256, target) = match &entry.kind {
-        Kind::File(data) => (Some(data.sha256), None),
-        Kind::Symlink(target) => (None, Some(String::from_utf8_lossy(target).into_owned())),
-        _ => (None, None),
-    };
-    Record {
-        action,
-        kind: entry.kind_name().to_owned(),
-        mode: format!("{:04o}", entry.mode),
-        uid: entry.uid,
-        gid: entry.gid,
-        sha256,
-        target,
-        public_key: None,
-        scope,
-        origin: origin.clone(),
-        replaced: before.map(describe),
-    }
-}
-
-/// `file 0644 0:0 <sha256>`, `symlink -> target`, `directory 0755 0:0`.
-pub fn describe(entry: &Entry) -> String {
-    let kind = entry.kind_name();
-    match &entry.kind {
-        Kind::Symlink(target) => format!("{kind} -> {}", String::from_utf8_lossy(target)),
-        Kind::File(data) => format!("{kind} {:04o} {}:{} {}", entry.mode, entry.uid, entry.gid, data.sha256),
-        _ => format!("{kind} {:04o} {}:{}", entry.mode, entry.uid, entry.gid),
     }
 }

@@ -1,6 +1,6 @@
 //! What the overlays of a profile ask for, path by path, before it meets the base.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ledger::MANIFEST_PATH;
@@ -9,6 +9,7 @@ use super::render::{SUFFIX, Templates};
 use super::rules::{BELOW_NO_DIRECTORY, CONFLICT, PATH, PATH_RULE_UNUSED};
 use crate::declaration::{LibraryContent, LibraryFile, Mesh, Overlay, PathRule, Profile};
 use crate::finding::{Finding, Source, Span};
+use crate::tree::resolve::ResolveError;
 use crate::tree::{Tree, TreePath};
 
 /// Directories that are mounted over or emptied at boot.
@@ -85,12 +86,13 @@ pub fn gather(
     found: &mut Vec<Finding>,
 ) -> BTreeMap<TreePath, Claim> {
     let mut claims = BTreeMap::new();
+    let base = &Ground { base, directories: new_directories(mesh, profile) };
     for overlay in profile.overlays.iter().filter_map(|name| mesh.overlays.get(&name.value)) {
         for (asked, claim) in of_overlay(overlay, templates, found) {
             add(&mut claims, base, asked, claim, &profile.name, found);
         }
         if overlay.name == policy::OVERLAY {
-            for (asked, claim) in of_policy(mesh, base, overlay) {
+            for (asked, claim) in of_policy(mesh, base.base, overlay) {
                 add(&mut claims, base, asked, claim, &profile.name, found);
             }
         }
@@ -98,9 +100,38 @@ pub fn gather(
     claims
 }
 
+/// The base as the overlays of a profile find it.
+struct Ground<'a> {
+    base: &'a Tree,
+    /// Directories that take the place of what the base has there.
+    directories: BTreeSet<TreePath>,
+}
+
+impl Ground<'_> {
+    /// Where a path leads: links of the base are followed, but not one whose place a directory takes.
+    fn resolve(&self, asked: &TreePath) -> Result<TreePath, ResolveError> {
+        let new = asked.ancestors().into_iter().rev().find(|above| self.directories.contains(above));
+        match new {
+            Some(directory) => {
+                let below = &asked.as_bytes()[directory.prefix().len()..];
+                Ok(self.resolve(&directory)?.join(below))
+            }
+            None => self.base.resolve(asked),
+        }
+    }
+}
+
+/// The directories that manifests put with `replace = true`.
+fn new_directories(mesh: &Mesh, profile: &Profile) -> BTreeSet<TreePath> {
+    let overlays = profile.overlays.iter().filter_map(|name| mesh.overlays.get(&name.value));
+    let rules = overlays.flat_map(|overlay| overlay.manifest.paths.values());
+    let new = rules.filter(|rule| rule.directory && rule.replace.as_ref().is_some_and(|replace| replace.value));
+    new.filter_map(|rule| TreePath::parse(rule.path.value.as_bytes()).ok()).filter(|path| !path.is_root()).collect()
+}
+
 fn add(
     claims: &mut BTreeMap<TreePath, Claim>,
-    base: &Tree,
+    base: &Ground<'_>,
     asked: TreePath,
     claim: Claim,
     profile: &str,
@@ -168,6 +199,15 @@ fn of_overlay(overlay: &Overlay, templates: &Templates, found: &mut Vec<Finding>
     }
     let mut claims = Vec::new();
     for (name, file) in &overlay.files {
+        let other = name.strip_suffix(SUFFIX).and_then(|plain| overlay.files.get(plain));
+        if let Some(plain) = other.filter(|_| matches!(file.content, LibraryContent::File(_))) {
+            let message = format!("{} and {} both become this path", plain.name, file.name);
+            let path = format!("/{}", name.strip_suffix(SUFFIX).unwrap_or(name));
+            found.push(
+                CONFLICT.finding(path, message).at(&start_of(file, templates)).help("remove one of the two files"),
+            );
+            continue;
+        }
         let is_file = matches!(file.content, LibraryContent::File(_));
         let template = name.strip_suffix(SUFFIX).filter(|_| is_file);
         let path = match TreePath::parse(template.unwrap_or(name)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tree::{Digest, TreePath};
+use crate::tree::{Digest, Entry, Kind, TreePath};
 
 /// Where the embedded manifest is in every image, relative to the root. No overlay may put it.
 pub const MANIFEST_PATH: &str = "usr/lib/fitout/image.json";
@@ -74,6 +74,40 @@ pub struct Record {
     /// What the base had there: `file 0644 0:0 <sha256>`, `symlink -> target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
+}
+
+impl Record {
+    /// What is to be known of an entry; `before` is what the base had there.
+    pub fn of(action: Action, entry: &Entry, scope: Scope, origin: &Origin, before: Option<&Entry>) -> Record {
+        let (sha256, target) = match &entry.kind {
+            Kind::File(data) => (Some(data.sha256), None),
+            Kind::Symlink(target) => (None, Some(String::from_utf8_lossy(target).into_owned())),
+            _ => (None, None),
+        };
+        Record {
+            action,
+            kind: entry.kind_name().to_owned(),
+            mode: format!("{:04o}", entry.mode),
+            uid: entry.uid,
+            gid: entry.gid,
+            sha256,
+            target,
+            public_key: None,
+            scope,
+            origin: origin.clone(),
+            replaced: before.map(describe),
+        }
+    }
+}
+
+/// `file 0644 0:0 <sha256>`, `symlink -> target`, `directory 0755 0:0`.
+pub fn describe(entry: &Entry) -> String {
+    let kind = entry.kind_name();
+    match &entry.kind {
+        Kind::Symlink(target) => format!("{kind} -> {}", String::from_utf8_lossy(target)),
+        Kind::File(data) => format!("{kind} {:04o} {}:{} {}", entry.mode, entry.uid, entry.gid, data.sha256),
+        _ => format!("{kind} {:04o} {}:{}", entry.mode, entry.uid, entry.gid),
+    }
 }
 
 /// All records of an image by absolute path ([`TreePath::display`]).

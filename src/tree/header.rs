@@ -74,10 +74,13 @@ pub(super) fn blocks(path: &TreePath, entry: &Entry, hard_link: Option<&TreePath
     // The attributes belong to the inode: they stand at its first name only.
     if hard_link.is_none() {
         for (name, value) in &entry.xattrs {
-            if name.is_empty() || name.iter().any(|b| matches!(b, b'=' | 0 | b'\n')) {
-                return Err(WriteError::unrepresentable(path, "the name of an extended attribute is empty or has `=`"));
+            if name.is_empty() || name.contains(&0) {
+                return Err(WriteError::unrepresentable(
+                    path,
+                    "the name of an extended attribute is empty or has a NUL",
+                ));
             }
-            push_record(&mut records, &[b"SCHILY.xattr.", name.as_slice()].concat(), value);
+            push_record(&mut records, &[b"SCHILY.xattr.", encoded(name).as_slice()].concat(), value);
         }
     }
     if !records.is_empty() {
@@ -114,6 +117,19 @@ fn push_long(out: &mut Vec<u8>, kind: u8, name: &[u8]) {
     out.extend_from_slice(name);
     out.push(0);
     pad(out);
+}
+
+/// The first `=` ends a record's key, so GNU tar writes it in an attribute's name as `%3D`, and `%` as `%25`.
+fn encoded(name: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    for byte in name {
+        match byte {
+            b'=' => out.extend_from_slice(b"%3D"),
+            b'%' => out.extend_from_slice(b"%25"),
+            other => out.push(*other),
+        }
+    }
+    out
 }
 
 /// A PAX extended header. Its own name has to be a good one: busybox refuses a member without a name.

@@ -237,24 +237,8 @@ mod tests {
     }
 
     fn record(entry: &Entry, action: Action) -> Record {
-        let (sha256, target) = match &entry.kind {
-            Kind::File(data) => (Some(data.sha256), None),
-            Kind::Symlink(target) => (None, Some(String::from_utf8(target.clone()).unwrap())),
-            _ => (None, None),
-        };
-        Record {
-            action,
-            kind: entry.kind_name().into(),
-            mode: format!("{:04o}", entry.mode),
-            uid: entry.uid,
-            gid: entry.gid,
-            sha256,
-            target,
-            public_key: None,
-            scope: Scope::Profile,
-            origin: Origin { overlay: "app".into(), file: "overlays/app/overlay.toml:3".into(), by: String::new() },
-            replaced: None,
-        }
+        let origin = Origin { overlay: "app".into(), file: "overlays/app/overlay.toml:3".into(), by: String::new() };
+        Record::of(action, entry, Scope::Profile, &origin, None)
     }
 
     /// A sound image: a directory made by an overlay, a file, a key, a link, an edited file, and a removed one.

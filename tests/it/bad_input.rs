@@ -131,6 +131,20 @@ fn build_without_authority_names_the_way_out() {
     nothing_made(mesh.path());
 }
 
+/// What is asked for and is nowhere is told with what there is.
+#[test]
+fn names_and_paths_that_are_nowhere() {
+    let mesh = built_copy();
+    run(mesh.path(), &["build", "--node", "lis2"]).exits(2).says("error[unknown-node]").says("lis1");
+    run(mesh.path(), &["why", "lis1", "/etc/nowhere"]).exits(2).says("error[path-unknown]");
+    let other = example("single");
+    let image = mesh.path().join("dist/lis1.tar.gz");
+    run(other.path(), &["pki", "init"]).exits(0);
+    let said = run(other.path(), &["verify", "-C", ".", image.to_str().expect("utf-8")]);
+    assert!(matches!(said.code, Some(1 | 2)), "{}", said.all());
+    said.says("error[declared-other-mesh]");
+}
+
 #[test]
 fn template_with_an_undefined_variable() {
     let mesh = built_copy();

@@ -46,6 +46,16 @@ fn each_error_is_found_with_its_place() {
             ],
         ),
         case(
+            "",
+            &[("overlays/own/root/etc/x", "plain"), ("overlays/own/root/etc/x.tera", "{{ node.name }}")],
+            &[
+                "overlay-conflict /etc/x: overlays/own/root/etc/x and overlays/own/root/etc/x.tera both become this path \
+               @ overlays/own/root/etc/x.tera:1",
+            ],
+        ),
+        // A directory with something in it may take a link's place.
+        case("[path.\"/lib\"]\ndirectory = true\nreplace = true\n", &[("overlays/own/root/lib/x/y", "")], &[]),
+        case(
             "[path.\"/lib\"]\ndirectory = true\n",
             &[],
             &["overlay-type-change /lib: a directory would take the place of the base's symlink -> usr/lib \

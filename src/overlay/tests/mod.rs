@@ -354,3 +354,21 @@ fn an_etcd_of_the_bases_own_gets_a_unit_and_a_user() {
     let key = tree.get(&path("/etc/etcd/pki/peer.key")).unwrap();
     assert_eq!((key.uid, key.gid, key.mode), (uid, gid, 0o600));
 }
+
+/// A directory that takes a link's place holds what the overlay puts below it; nothing goes through the link.
+#[test]
+fn a_directory_with_files_takes_a_links_place() {
+    let manifest = "description = 'd'\n[path.'/lib']\ndirectory = true\nreplace = true\n";
+    let profile = "description = 'd'\npart = 'client'\noverlays = ['mesh', 'own']\n";
+    let mesh = mesh_with(&[
+        ("profiles/client.toml", profile),
+        ("overlays/own/overlay.toml", manifest),
+        ("overlays/own/root/lib/sub/x", "x"),
+    ]);
+    let base = base();
+    let plan = plan_over(&mesh, &base, &base_packages()).unwrap();
+    let tree = merge(&base, &fit_node(&plan, &mesh, "edge1", true).unwrap());
+    assert!(tree.get(&path("/lib")).unwrap().is_directory());
+    assert_eq!(tree.content(&path("/lib/sub/x")), Ok(b"x".to_vec()));
+    assert!(tree.get(&path("/usr/lib/sub")).is_none());
+}
