@@ -92,7 +92,7 @@ fn build_verify_start_and_check_without_root() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let started = lines.by_ref().any(|line| line.unwrap().contains("three: process"));
     assert!(started, "the registries were not started");
-    tool("kill", &["-INT", &format!("-{}", child.id())]);
+    tool("kill", &["-INT", "--", &format!("-{}", child.id())]);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     desk.left_nothing();
 }
