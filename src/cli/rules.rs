@@ -68,6 +68,9 @@ fn never_allowed(rule: &Rule) -> Option<&'static str> {
         }
         "declared-other-mesh" => return Some("the image is not of this mesh, so this file has no say in it"),
         "tls-authority-key" => return Some("who has an authority's key can issue any certificate: no date mends that"),
+        "private-key-other-node" => {
+            return Some("who has this image can act as the other node: no date mends that");
+        }
         "live-members-unknown" => return Some("without a list of members nothing about them is proven"),
         "certificate-expired" => return None,
         _ => {}
@@ -125,6 +128,7 @@ mod tests {
             "container-manifest-newer",
             "declared-other-mesh",
             "tls-authority-key",
+            "private-key-other-node",
             "live-members-unknown",
             "toml-syntax",
             "store-missing",

@@ -160,7 +160,13 @@ mod tests {
     fn what_cannot_be_used_is_named() {
         let mut tree = Tree::default();
         let says = |tree: &Tree| {
-            let image = Image { name: "lis1.tar.gz".into(), tree: tree.clone(), manifest: None, private_keys: vec![] };
+            let image = Image {
+                name: "lis1.tar.gz".into(),
+                tree: tree.clone(),
+                manifest: None,
+                private_keys: vec![],
+                etcd_builds: vec![],
+            };
             Credentials::of_image(&image).unwrap_err().message
         };
         assert_eq!(says(&tree), "lis1.tar.gz: the image has no /etc/mesh/pki/client-ca.crt");

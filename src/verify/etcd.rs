@@ -16,6 +16,7 @@ use crate::etcd::versions::Version;
 use crate::finding::{Finding, Rule, Severity, Source, Span};
 use crate::image::base::packages;
 use crate::image::manifest::Manifest;
+use crate::systemd::search::follow;
 use crate::tree::TreePath;
 
 /// Where the configuration is.
@@ -28,6 +29,8 @@ pub const USER: &str = "etcd";
 pub const PACKAGE: &str = "etcd-server";
 /// Where the overlay `etcd-binary` puts the version that the declaration gives.
 const DECLARED_VERSION: &str = "/usr/lib/fitout/etcd-version";
+/// The program: Debian's, or a link to the base's own.
+const PROGRAM: &str = "/usr/bin/etcd";
 /// The version whose keys are used where the image does not say its own.
 const NEWEST: Version = Version::new(3, 7, 0);
 
@@ -58,6 +61,7 @@ pub static RULES: &[&Rule] = &[
     &data::BAD_VERSION,
     &data::KNOWN_VERSION,
     &data::NO_VERSION,
+    &data::OTHER_VERSION,
 ];
 
 /// What the rules look at.
@@ -112,22 +116,31 @@ pub fn check(image: &Image, out: &mut Vec<Finding>) {
     values::check(&facts, out);
 }
 
-/// The version of the package, else the one that was declared for a binary of the base's own; `None` when the image has
+/// The version of the package, else what a binary of the base's own says or was declared for it; `None` when the image has
 /// neither, or its version is none that we can read.
 fn version(image: &Image, out: &mut Vec<Finding>) -> Option<Version> {
     match packages::installed(&image.tree) {
         Ok(packages) => match packages.get(PACKAGE) {
             Some(text) => Version::from_debian(text),
-            None => {
-                let declared = image.tree.content(&TreePath::parse(DECLARED_VERSION).ok()?).ok()?;
-                Version::from_debian(String::from_utf8_lossy(&declared).trim())
-            }
+            None => data::of_binary(declared(image), built(image), out),
         },
         Err(failure) => {
             out.push(data::NO_VERSION.finding(PACKAGE, failure.message));
             None
         }
     }
+}
+
+/// The version that the declaration gives.
+fn declared(image: &Image) -> Option<Version> {
+    let text = image.tree.content(&TreePath::parse(DECLARED_VERSION).ok()?).ok()?;
+    Version::from_debian(String::from_utf8_lossy(&text).trim())
+}
+
+/// The version that the program says of itself.
+fn built(image: &Image) -> Option<Version> {
+    let program = follow(&image.tree, &TreePath::parse(PROGRAM).ok()?)?;
+    image.etcd_builds.iter().find(|(path, _)| *path == program).map(|(_, version)| *version)
 }
 
 fn read(image: &Image, out: &mut Vec<Finding>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What the rules see of an image.
 
+use crate::etcd::versions::Version;
 use crate::image::manifest::Manifest;
 use crate::pki::found::Found;
 use crate::tree::{Tree, TreePath};
@@ -16,6 +17,8 @@ pub struct Image {
     /// Private keys anywhere in the tree, in archive order: PEM in files of any size, DER in files that are nothing else.
     /// Files with one are kept up to 64 KiB.
     pub private_keys: Vec<PrivateKey>,
+    /// Files of the name `etcd` that say of which version they were built.
+    pub etcd_builds: Vec<(TreePath, Version)>,
 }
 
 /// A private key in the tree. Its bytes are not kept here.

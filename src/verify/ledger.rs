@@ -265,7 +265,7 @@ mod tests {
         let key = ledger.records.get_mut(KEY_PATH).unwrap();
         (key.sha256, key.public_key) = (None, Some(public_key));
         ledger.records.insert("/etc/gone".into(), record(&Entry::file(*b"", 0o644), Action::Removed));
-        Image { name: "lis1".into(), tree, manifest: Some(manifest(ledger)), private_keys: vec![] }
+        Image { name: "lis1".into(), tree, manifest: Some(manifest(ledger)), private_keys: vec![], etcd_builds: vec![] }
     }
 
     fn manifest(ledger: Ledger) -> Manifest {

@@ -3,6 +3,7 @@
 //! Decompression runs in one thread, reading the archive and hashing in another. Contents are kept only for what rules
 //! read ([`keep`]) and for private keys ([`pem`]), each and together bounded, so memory does not grow with them.
 
+mod build_info;
 mod keep;
 mod pem;
 #[cfg(test)]
@@ -38,7 +39,13 @@ pub fn scan(path: &Path) -> Result<(Image, Vec<Finding>), Failure> {
             ),
         })?;
     let (manifest, unusable) = split(manifest(&scanned.tree));
-    let image = Image { name, tree: scanned.tree, manifest, private_keys: keeper.private_keys };
+    let image = Image {
+        name,
+        tree: scanned.tree,
+        manifest,
+        private_keys: keeper.private_keys,
+        etcd_builds: keeper.etcd_builds,
+    };
     let mut findings = Vec::new();
     let seen = Seen {
         image: &image,
@@ -55,7 +62,7 @@ pub fn scan(path: &Path) -> Result<(Image, Vec<Finding>), Failure> {
 pub fn from_tree(name: impl Into<String>, tree: Tree) -> Image {
     let private_keys = private_keys(&tree);
     let (manifest, _) = split(manifest(&tree));
-    Image { name: name.into(), tree, manifest, private_keys }
+    Image { name: name.into(), tree, manifest, private_keys, etcd_builds: Vec::new() }
 }
 
 /// The private keys of a tree in memory, as [`scan`] finds them.

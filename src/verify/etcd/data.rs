@@ -49,6 +49,29 @@ or it cannot be read. Keys of the configuration were
 then compared with those of the newest etcd that this tool knows, which may accept what the image's etcd ignores.",
 );
 
+/// A declared version that is not the program's.
+pub static OTHER_VERSION: Rule = rule(
+    "etcd-version-other",
+    Severity::Error,
+    "the etcd in the image is not of the version that is declared",
+    "\
+For an etcd that is no package of Debian's the overlay `etcd-binary` takes the version from the declaration. The program itself
+names another one: Go writes the modules of a build into it (`go version -m`), and since 3.5 a release names its own. The
+configuration is then compared with the keys of the program's version. Give that one as `etcd-version`, or take the other
+program.",
+);
+
+/// The version of a binary that is no package: what it says of itself counts more than what is declared.
+pub(super) fn of_binary(declared: Option<Version>, built: Option<Version>, out: &mut Vec<Finding>) -> Option<Version> {
+    if let (Some(declared), Some(built)) = (declared, built)
+        && declared != built
+    {
+        let message = format!("etcd {declared} is declared, and the program says that it is {built}");
+        out.push(OTHER_VERSION.finding("etcd", message).help(format!("declare `etcd-version = \"{built}\"`")));
+    }
+    built.or(declared)
+}
+
 /// Rules about the version.
 pub(super) fn versions(version: Option<Version>, out: &mut Vec<Finding>) {
     let Some(version) = version else {

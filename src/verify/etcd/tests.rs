@@ -61,7 +61,24 @@ fn image(config: &str) -> Image {
     let peer = |name: &str, address: &str| (name.to_owned(), format!("https://{address}:2380"));
     let peers = [peer("lis1", "10.77.0.11"), peer("por1", "10.77.0.21"), peer("arb1", "10.77.0.31")].into();
     manifest.birth = Birth::of(1, "harbour-g1".into(), peers);
-    Image { name: "lis1.tar.gz".into(), tree, manifest: Some(manifest), private_keys: Vec::new() }
+    Image {
+        name: "lis1.tar.gz".into(),
+        tree,
+        manifest: Some(manifest),
+        private_keys: Vec::new(),
+        etcd_builds: Vec::new(),
+    }
+}
+
+/// An etcd that is no package: its program says the first version, the declaration the second.
+fn a_binary(image: &mut Image, built: &str, declared: Option<&str>) {
+    put(&mut image.tree, "/var/lib/dpkg/status", "\n");
+    put(&mut image.tree, "/usr/local/bin/etcd", "program");
+    put(&mut image.tree, "/usr/bin/etcd", "-> /usr/local/bin/etcd");
+    if let Some(declared) = declared {
+        put(&mut image.tree, DECLARED_VERSION, declared);
+    }
+    image.etcd_builds = vec![(TreePath::parse("/usr/local/bin/etcd").unwrap(), Version::parse(built).unwrap())];
 }
 
 fn codes(image: &Image) -> Vec<&'static str> {
@@ -153,6 +170,14 @@ const IMAGES: &[Change] = &[
     ),
     ("3.5.16", |i| put(&mut i.tree, "/var/lib/dpkg/status", &status("3.5.16-4+b2")), &["etcd-version-known"]),
     ("no package", |i| put(&mut i.tree, "/var/lib/dpkg/status", "\n"), &["etcd-version-unknown"]),
+    ("no package, and a program that says its version", |i| a_binary(i, "3.5.33", None), &[]),
+    ("a program of the version that is declared", |i| a_binary(i, "3.5.33", Some("3.5.33\n")), &[]),
+    ("a program of another version", |i| a_binary(i, "3.5.33", Some("3.5.32\n")), &["etcd-version-other"]),
+    (
+        "a program of a bad version, declared as a good one",
+        |i| a_binary(i, "3.5.1", Some("3.5.33\n")),
+        &["etcd-version-bad", "etcd-version-known", "etcd-version-other"],
+    ),
     ("a birth record with another id", |i| birth(i).cluster_id = "00".into(), &["etcd-ids"]),
     (
         "a birth record with another token",

@@ -43,7 +43,13 @@ impl Set {
         let mut manifest = units::test_manifest();
         manifest.node = node.to_owned();
         manifest.base_hostname = "vm".to_owned();
-        let mut image = Image { name: format!("{node}.tar.gz"), tree, manifest: Some(manifest), private_keys: vec![] };
+        let mut image = Image {
+            name: format!("{node}.tar.gz"),
+            tree,
+            manifest: Some(manifest),
+            private_keys: vec![],
+            etcd_builds: vec![],
+        };
         let mut record = record(Action::Added, Scope::Node);
         (record.sha256, record.public_key) = (None, public_key_digest(key).ok());
         put_record(&mut image, "/etc/mesh/pki/client.key", record);

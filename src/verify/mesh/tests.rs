@@ -50,7 +50,13 @@ fn image(node: &str, address: &str, profile: &str) -> Image {
     ];
     manifest.ledger =
         Ledger { records: scopes.map(|(path, scope)| (path.to_owned(), record(scope))).into_iter().collect() };
-    Image { name: format!("{node}.tar.gz"), tree, manifest: Some(manifest), private_keys: Vec::new() }
+    Image {
+        name: format!("{node}.tar.gz"),
+        tree,
+        manifest: Some(manifest),
+        private_keys: Vec::new(),
+        etcd_builds: Vec::new(),
+    }
 }
 
 fn images() -> Vec<Image> {

@@ -1,7 +1,9 @@
 //! Which contents of an image are kept: what rules read, and private keys.
 
 use super::super::image::PrivateKey;
+use super::build_info;
 use super::pem::Search;
+use crate::etcd::versions::Version;
 use crate::image::manifest::MANIFEST_PATH;
 use crate::pki::found::{self, Found};
 use crate::tree::read::Contents;
@@ -93,6 +95,8 @@ enum Interest {
 pub struct Keeper {
     /// The private keys that were found, in archive order.
     pub private_keys: Vec<PrivateKey>,
+    /// Files of the name `etcd` with the version that they were built of.
+    pub etcd_builds: Vec<(TreePath, Version)>,
     /// Files that rules read and that are too large.
     pub unread: Vec<Unread>,
     spent: u64,
@@ -104,9 +108,14 @@ pub struct Keeper {
     started: bool,
     kept: Vec<u8>,
     search: Search,
+    build: build_info::Search,
 }
 
 impl Keeper {
+    fn is_etcd(&self) -> bool {
+        self.path.file_name() == b"etcd"
+    }
+
     fn buffers(&self) -> bool {
         let wanted = self.interest != Some(Interest::None) && self.len <= self.largest;
         wanted || self.len <= LARGEST_KEY
@@ -128,6 +137,9 @@ impl Contents for Keeper {
             self.head_is_text = !bytes.iter().take(HEAD).any(|b| *b == 0);
         }
         self.search.feed(bytes);
+        if self.is_etcd() {
+            self.build.feed(bytes);
+        }
         if self.buffers() {
             self.kept.extend_from_slice(bytes);
         }
@@ -137,6 +149,7 @@ impl Contents for Keeper {
         let der = self.kept.first() == Some(&SEQUENCE) && self.kept.len() as u64 == self.len;
         let found = keys(self.search.finish(), der.then_some(&self.kept));
         let key = !found.is_empty();
+        self.etcd_builds.extend(self.build.finish().map(|version| (self.path.clone(), version)));
         self.private_keys.extend(found.into_iter().map(|key| PrivateKey { path: self.path.clone(), key }));
         let wanted = match self.interest {
             Some(Interest::Strict) => true,

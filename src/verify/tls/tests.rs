@@ -168,7 +168,13 @@ impl Set {
             registry: None,
             ledger: Default::default(),
         };
-        Image { name: format!("{name}.tar.gz"), tree, manifest: Some(manifest), private_keys: Vec::new() }
+        Image {
+            name: format!("{name}.tar.gz"),
+            tree,
+            manifest: Some(manifest),
+            private_keys: Vec::new(),
+            etcd_builds: Vec::new(),
+        }
     }
 
     /// The store's own authority, to sign what the store would not.

@@ -98,7 +98,13 @@ fn image(mutation: Mutation) -> Image {
             None => put(&mut tree, &where_is(path), text),
         }
     }
-    Image { name: "lis1.tar.gz".into(), tree, manifest: Some(manifest()), private_keys: Vec::new() }
+    Image {
+        name: "lis1.tar.gz".into(),
+        tree,
+        manifest: Some(manifest()),
+        private_keys: Vec::new(),
+        etcd_builds: Vec::new(),
+    }
 }
 
 /// A manifest of a voter with an empty ledger.

@@ -47,7 +47,7 @@ fn made() -> Made {
 fn image(authority: &str) -> Image {
     let mut tree = Tree::default();
     tree.insert(TreePath::parse(AUTHORITY).unwrap(), Entry::file(authority.as_bytes(), 0o644));
-    Image { name: "lis1.tar.gz".into(), tree, manifest: None, private_keys: vec![] }
+    Image { name: "lis1.tar.gz".into(), tree, manifest: None, private_keys: vec![], etcd_builds: vec![] }
 }
 
 fn opens_with(place: &Path, passphrase: Option<&str>) -> Result<Given, String> {
