@@ -10,10 +10,12 @@ BUILD_PACKAGES := gcc protobuf-compiler
 RUN_PACKAGES   := mmdebstrap gpg systemd-container iproute2 util-linux
 TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl python3 zstd xz-utils
 
-# Bases and compressed parts of the tests and the demo live here, so that `make clean-cache` forgets them.
-export FITOUT_CACHE ?= $(CURDIR)/target/fitout-cache
+# Where cargo puts what it builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+DEMO   := $(TARGET)/demo
 
-DEMO := target/demo
+# Bases and compressed parts of the tests and the demo live here, so that `make clean-cache` forgets them.
+export FITOUT_CACHE ?= $(abspath $(TARGET))/fitout-cache
 
 .PHONY: help
 help: ## Show the targets
@@ -31,7 +33,7 @@ build: packages-demo ## Build the release binary
 
 .PHONY: demo
 demo: build ## Base, three images, proof and gate of examples/three-site
-	@scripts/demo target/release/fitout $(DEMO)
+	@scripts/demo $(TARGET)/release/fitout $(DEMO)
 
 .PHONY: test
 test: packages-test ## Everything: format, lints, guards, all tests
@@ -53,4 +55,4 @@ bench: packages-test ## Speed and memory beside the peers, versions printed
 
 .PHONY: clean-cache
 clean-cache: ## Forget cached bases and compressed parts
-	rm -rf target/fitout-cache
+	rm -rf $(TARGET)/fitout-cache

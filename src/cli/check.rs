@@ -118,7 +118,7 @@ fn store_options(global: &Global) -> Vec<String> {
     if let Some(directory) = &global.directory {
         options.extend(["-C".to_owned(), directory.display().to_string()]);
     }
-    if let Some(store) = &global.pki {
+    if let Some(store) = &global.named_pki() {
         options.extend(["--pki".to_owned(), store.display().to_string()]);
     }
     options

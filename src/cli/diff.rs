@@ -22,7 +22,8 @@ use crate::verify::{self, Image, declared};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "With one image, the second is what `fitout build` would make of its node now, from the \
     declaration of `-C DIR`.\n\nLike diff(1) it exits with 0 when nothing differs and with 1 when something does. \
-    Private keys and password files are never shown.")]
+    Private keys, \
+    password files and what only its owner may read are never shown.")]
 pub struct Args {
     /// The first image
     a: PathBuf,
@@ -241,7 +242,9 @@ fn changes(entry: &PathDifference, from: &Attributes, to: &Attributes) -> String
             Some(Content::Secret) if from.public_key != to.public_key => {
                 format!("another private key: public key {} → {}", short(&from.public_key), short(&to.public_key))
             }
-            Some(Content::Secret) => "content differs, and is not shown since it is secret".to_owned(),
+            Some(Content::Secret) => {
+                "content differs, and is not shown: a key, a password file, or readable by its owner only".to_owned()
+            }
             Some(Content::Binary) => format!(
                 "sha256 {} → {}, {} → {} bytes",
                 short(&from.sha256),

@@ -62,11 +62,11 @@ pub struct Global {
     /// No progress and no status lines
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Where bases and compressed parts are kept [default: $XDG_CACHE_HOME/fitout or ~/.cache/fitout]
-    #[arg(long, value_name = "DIR", env = "FITOUT_CACHE", global = true)]
+    /// Where bases and compressed parts are kept [default: $FITOUT_CACHE, else $XDG_CACHE_HOME/fitout or ~/.cache/fitout]
+    #[arg(long, value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
-    /// Directory of the certificate store [default: pki/ beside mesh.toml]
-    #[arg(long, value_name = "DIR", env = "FITOUT_PKI", global = true)]
+    /// Directory of the certificate store [default: $FITOUT_PKI, else pki/ beside mesh.toml]
+    #[arg(long, value_name = "DIR", global = true)]
     pub pki: Option<PathBuf>,
 }
 
@@ -84,8 +84,22 @@ impl Global {
     }
     /// The certificate store.
     pub fn pki_directory(&self) -> PathBuf {
-        self.pki.clone().unwrap_or_else(|| self.mesh_directory().join("pki"))
+        self.named_pki().unwrap_or_else(|| self.mesh_directory().join("pki"))
     }
+    /// The certificate store, when an option or the environment names it.
+    pub fn named_pki(&self) -> Option<PathBuf> {
+        self.pki.clone().or_else(|| from_environment("FITOUT_PKI"))
+    }
+    /// The cache, when an option or the environment names it.
+    pub fn named_cache(&self) -> Option<PathBuf> {
+        self.cache_dir.clone().or_else(|| from_environment("FITOUT_CACHE"))
+    }
+}
+
+/// A directory that a variable names. (Read here and not by clap, which counts such an option as given and puts it into
+/// every usage line.)
+fn from_environment(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The verbs.

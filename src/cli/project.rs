@@ -15,7 +15,7 @@ use crate::process;
 /// # Errors
 /// When it cannot be made.
 pub fn cache(global: &Global) -> Result<Cache, Failure> {
-    Cache::open(global.cache_dir.as_deref())
+    Cache::open(global.named_cache().as_deref())
 }
 
 /// Reads the declaration; its `[allow]` holds for all findings from here on. Prints nothing: the warnings go on with the

@@ -3,6 +3,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -148,8 +149,8 @@ impl Ui {
         self.format == MessageFormat::Human
     }
 
-    /// A line of result for people on stdout; silent with json. A closed pipe ends the program quietly, as `head`
-    /// expects.
+    /// A line of result for people on stdout; silent with json. When the reader has gone (`head`) nothing more
+    /// is printed.
     pub fn line(&self, text: impl AsRef<str>) {
         self.write(&format!("{}\n", text.as_ref()));
     }
@@ -285,10 +286,16 @@ impl Ui {
 /// Text on stdout. What cannot be written ends the program with exit 3: a report that is cut short must not pass for a
 /// clean one.
 fn to_stdout(text: &str) {
+    /// The reader has gone: nothing more is printed, but the verdict and the reports stand.
+    static CLOSED: AtomicBool = AtomicBool::new(false);
+    if CLOSED.load(Ordering::Relaxed) {
+        return;
+    }
     let mut out = std::io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            std::process::exit(Exit::Clean as i32);
+            CLOSED.store(true, Ordering::Relaxed);
+            return;
         }
         to_stderr(&format!("error: cannot write to stdout: {error}\n"));
         std::process::exit(Exit::Failure as i32);

@@ -75,11 +75,19 @@ impl Running {
     ///
     /// # Errors
     /// When its status cannot be read.
-    pub fn stop(mut self) -> Result<Finished, Failure> {
+    pub fn stop(self) -> Result<Finished, Failure> {
+        self.stop_within(GRACE)
+    }
+
+    /// As [`Running::stop`], with more or less time for it to tidy up.
+    ///
+    /// # Errors
+    /// When its status cannot be read.
+    pub fn stop_within(mut self, grace: Duration) -> Result<Finished, Failure> {
         if let Some(pid) = self.pid() {
             // It may have ended already: then there is nobody to signal.
             let _ = rustix::process::kill_process(pid, Signal::TERM);
-            self.ended_before(Instant::now() + GRACE);
+            self.ended_before(Instant::now() + grace);
         }
         self.end()
     }

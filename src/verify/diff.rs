@@ -11,6 +11,7 @@ mod units;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::image::manifest::{MANIFEST_PATH, Manifest};
 use crate::overlay::ledger::Ledger;
@@ -38,8 +39,8 @@ impl Side<'_> {
 /// All that differs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// Fields of the manifest, the ledger aside: name, first, second; `null` where one has none.
-    pub manifest: Vec<(String, serde_json::Value, serde_json::Value)>,
+    /// Fields of the manifest, the ledger aside: name (`birth.token`), first, second; `null` where one has none.
+    pub manifest: Vec<(String, Value, Value)>,
     /// Paths, by name.
     pub paths: BTreeMap<TreePath, PathDifference>,
     /// Paths that differ in nothing but their time.
@@ -193,18 +194,34 @@ fn is_manifest(path: &TreePath) -> bool {
     path.as_bytes() == MANIFEST_PATH.as_bytes()
 }
 
-fn manifests(a: Option<&Manifest>, b: Option<&Manifest>) -> Vec<(String, serde_json::Value, serde_json::Value)> {
+fn manifests(a: Option<&Manifest>, b: Option<&Manifest>) -> Vec<(String, Value, Value)> {
     let fields = |manifest: Option<&Manifest>| {
-        let value =
-            manifest.and_then(|m| serde_json::to_value(Manifest { ledger: Ledger::default(), ..m.clone() }).ok());
-        value.and_then(|v| v.as_object().cloned()).unwrap_or_default()
+        let without = manifest.map(|m| Manifest { ledger: Ledger::default(), ..m.clone() });
+        let value = without.and_then(|m| serde_json::to_value(m).ok()).unwrap_or_default();
+        let mut fields = Vec::new();
+        flatten("", value, &mut fields);
+        fields
     };
     let (a, b) = (fields(a), fields(b));
-    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
-    let field = |side: &serde_json::Map<String, serde_json::Value>, name: &String| {
-        side.get(name).cloned().unwrap_or(serde_json::Value::Null)
+    let of = |side: &[(String, Value)], name: &String| {
+        side.iter().find(|(field, _)| field == name).map_or(Value::Null, |(_, value)| value.clone())
     };
-    names.map(|name| (name.clone(), field(&a, name), field(&b, name))).filter(|(_, a, b)| a != b).collect()
+    let names = a.iter().chain(b.iter().filter(|(name, _)| a.iter().all(|(field, _)| field != name)));
+    names.map(|(name, _)| (name.clone(), of(&a, name), of(&b, name))).filter(|(_, a, b)| a != b).collect()
+}
+
+/// The members of objects in objects by their path: `birth.token`.
+fn flatten(prefix: &str, value: Value, fields: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+                flatten(&name, value, fields);
+            }
+        }
+        Value::Null if prefix.is_empty() => {}
+        value => fields.push((prefix.to_owned(), value)),
+    }
 }
 
 #[cfg(test)]

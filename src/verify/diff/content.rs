@@ -56,8 +56,12 @@ pub fn compare(path: &TreePath, a: &Side<'_>, b: &Side<'_>) -> Content {
     }
 }
 
-/// True for what must not be printed: password files, and whatever holds a private key.
+/// True for what must not be printed: password files, whatever holds a private key, and what nobody but its owner may
+/// read: keys of WireGuard, passwords of services and the like have no form of their own.
 pub fn is_secret(path: &TreePath, entry: &Entry, tree: &Tree) -> bool {
+    if matches!(entry.kind, Kind::File(_)) && entry.mode & 0o077 == 0 {
+        return true;
+    }
     let named = SECRETS.iter().any(|name| path.as_bytes() == name.as_bytes());
     // The marker is enough: rather one text too many than one key.
     named || bytes(entry, tree).is_some_and(|bytes| memmem::find(&bytes, b"PRIVATE KEY-----").is_some())

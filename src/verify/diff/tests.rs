@@ -15,6 +15,7 @@ fn tree() -> Tree {
         ("/etc/link", "-> text"),
     ]);
     tree.insert(path("/etc/shadow"), Entry::file(*b"root:*:1::::::\n", 0o640));
+    tree.insert(path("/etc/wg.conf"), Entry::file(*b"PrivateKey = a", 0o600));
     tree.insert(path("/usr/bin/a"), Entry::file(*b"\x7fELF\0\x01", 0o755));
     tree
 }
@@ -68,6 +69,11 @@ fn what_differs_is_said_in_its_kind() {
             "nor is a text that becomes a private key",
             |t| put(t, "/etc/text", "-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----\n"),
             &["~ /etc/text [Content] Secret"],
+        ),
+        (
+            "nor what only its owner may read",
+            |t| drop(t.insert(path("/etc/wg.conf"), Entry::file(*b"PrivateKey = b", 0o600))),
+            &["~ /etc/wg.conf [Content] Secret"],
         ),
         (
             "a program",
@@ -165,6 +171,7 @@ fn a_key_that_was_not_opened_is_the_same_when_its_public_key_is() {
 fn fields_of_the_manifest_are_compared_each() {
     let (tree, a, mut b) = (tree(), sample(), sample());
     b.version = "2".into();
+    b.birth.token = "m-g2".into();
     let difference = compare(&Side { tree: &tree, manifest: Some(&a) }, &Side { tree: &tree, manifest: Some(&b) });
-    assert_eq!(said(&difference), ["manifest version: \"1\" -> \"2\""]);
+    assert_eq!(said(&difference), ["manifest version: \"1\" -> \"2\"", "manifest birth.token: \"m-g1\" -> \"m-g2\""]);
 }
