@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::pki::Unlock;
 use super::{Exit, Global, Ui, VerbResult, project};
-use crate::finding::{Finding, has_errors};
+use crate::finding::{Failure, Finding, has_errors};
 use crate::live::check::{Options, RULES, Session, manifest, open};
 use crate::live::credentials::given::Given;
 use crate::live::endpoint::Endpoint;
@@ -25,6 +25,9 @@ pub struct Args {
     credentials: Option<PathBuf>,
     #[command(flatten)]
     unlock: Unlock,
+    /// Print the commands that replace each image's node, also while it runs
+    #[arg(long)]
+    replace: bool,
     /// How long to wait for the registry, in seconds; all endpoints are asked at once
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     timeout: Duration,
@@ -56,9 +59,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         Some(given) => Etcdctl::with(given.files.clone()),
         None => Etcdctl::of_store(&global.pki_directory(), &store_options(global)),
     };
-    let options = Options { endpoints: args.endpoints.clone(), timeout: args.timeout, given, etcdctl };
+    let endpoints = args.endpoints.clone();
+    let options = Options { endpoints, timeout: args.timeout, given, etcdctl, replace: args.replace };
     let mut session = Session::new(options);
-    let mut failed = None;
+    let mut failed: Option<Failure> = None;
     let mut wrong = false;
     let mut printed: Vec<Finding> = Vec::new();
     for path in &args.images {
@@ -83,6 +87,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
                 ui.line(format!("{name}: {word}"));
             }
             // The other images are still looked at: one that cannot be asked for does not hide their findings.
+            // What stopped several of them in the same way is said once.
+            Err(failure) if failed.as_ref() == Some(&failure) => {}
             Err(failure) => {
                 if let Some(before) = failed.replace(failure) {
                     ui.failure(&before);

@@ -1,5 +1,6 @@
 //! `fitout check`: images against the living registry, with the image's own client certificate or an operator's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use super::credentials::given::Given;
 use super::credentials::{AUTHORITY, CERTIFICATE, Credentials, KEY};
 use super::endpoint::Endpoint;
 use super::etcdctl::Etcdctl;
+use super::handshake::Kind;
 use super::judge::{self, Declared};
 use super::observe::{Earlier, Observed, observe};
 use crate::finding::{Failure, Finding};
@@ -28,12 +30,14 @@ pub struct Options {
     pub given: Option<Given>,
     /// For the commands that findings print.
     pub etcdctl: Etcdctl,
+    /// Print the steps that replace the image's node, also while it runs.
+    pub replace: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let timeout = Duration::from_secs(5);
-        Options { endpoints: Vec::new(), timeout, given: None, etcdctl: Etcdctl::default() }
+        Options { endpoints: Vec::new(), timeout, given: None, etcdctl: Etcdctl::default(), replace: false }
     }
 }
 
@@ -63,9 +67,10 @@ impl Session {
         };
         let endpoints = endpoints(manifest, options)?;
         let observed = observe(&endpoints, &credentials, options.timeout, &mut self.earlier);
-        anybody(&observed, options.timeout)?;
+        anybody(&observed, options.timeout, &manifest.birth.peers)?;
         let etcdctl = options.etcdctl.for_image(&image.name, &credentials);
-        Ok(judge::judge(&Declared::of(manifest, etcdctl), &observed))
+        let declared = Declared { replace: options.replace, ..Declared::of(manifest, etcdctl) };
+        Ok(judge::judge(&declared, &observed))
     }
 }
 
@@ -113,35 +118,56 @@ pub fn endpoints(manifest: &Manifest, options: &Options) -> Result<Vec<Endpoint>
     Ok(endpoints)
 }
 
-/// Nothing can be said when nothing was heard.
-fn anybody(observed: &Observed, timeout: Duration) -> Result<(), Failure> {
-    let silent: Vec<String> = observed
-        .views
-        .iter()
-        .filter_map(|view| match &view.answer {
-            Err(trouble) if trouble.kind.is_silence() => Some(format!("\n  {}: {}", view.endpoint, trouble.reason)),
-            _ => None,
-        })
+/// Nothing can be said when nothing was heard. `peers` are the peer URLs of the first members by node.
+fn anybody(observed: &Observed, timeout: Duration, peers: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let troubles = || observed.views.iter().filter_map(|view| Some((&view.endpoint, view.answer.as_ref().err()?)));
+    let silent: Vec<String> = troubles()
+        .filter(|(_, trouble)| trouble.kind.is_silence())
+        .map(|(endpoint, trouble)| format!("\n  {endpoint}: {}", trouble.reason))
         .collect();
     if silent.len() < observed.views.len() {
         return Ok(());
     }
-    Err(Failure::new(format!(
-        "no endpoint of the registry answers within {} s:{}",
-        timeout.as_secs_f32(),
-        silent.concat()
-    ))
-    .help(
-        "is this host in the mesh's network? A registry that was never started is started by \
-             `systemctl enable --now mesh-registry.target` on its voters",
-    ))
+    let of_kind = |kind: Kind| -> Vec<String> {
+        troubles().filter(|(_, trouble)| trouble.kind == kind).map(|(endpoint, _)| node_at(peers, endpoint)).collect()
+    };
+    let message = format!("no endpoint of the registry answers within {} s:{}", timeout.as_secs_f32(), silent.concat());
+    Err(Failure::new(message).help(advice(&of_kind(Kind::Silent), &of_kind(Kind::Unreachable))))
+}
+
+/// The node at an endpoint; the endpoint itself when it is none of the first members'.
+fn node_at(peers: &BTreeMap<String, String>, endpoint: &Endpoint) -> String {
+    let here = |url: &str| Endpoint::of_peer_url(url).is_ok_and(|e| e.host == endpoint.host);
+    let node = peers.iter().find(|(_, url)| here(url)).map(|(node, _)| node.clone());
+    node.unwrap_or_else(|| endpoint.to_string())
+}
+
+/// What to do when nobody answers: `waiting` took the connection and said nothing, as etcd does from the opening of its
+/// client port until it has joined a quorum (etcd `embed/etcd.go` serves only after ReadyNotify).
+fn advice(waiting: &[String], away: &[String]) -> String {
+    let start = "`systemctl enable --now mesh-registry.target`";
+    match (waiting, away) {
+        ([], _) => format!(
+            "is this host in the mesh's network? A registry that was never started is started by {start} on its voters"
+        ),
+        (waiting, []) => format!(
+            "{} listen and say nothing, as voters do until they have a quorum: they do not reach each other. Look at port \
+             2380 between them, and on each at `journalctl -u etcd -e`",
+            waiting.join(", ")
+        ),
+        (waiting, away) => format!(
+            "a voter listens and says nothing until it has a quorum, and {} does so: start the others with {start} on {}",
+            waiting.join(", "),
+            away.join(", ")
+        ),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::live::credentials::Shown;
-    use crate::live::handshake::{Kind, Trouble};
+    use crate::live::handshake::Trouble;
     use crate::live::observe::View;
 
     fn seen(kinds: &[Kind]) -> Observed {
@@ -171,11 +197,34 @@ mod tests {
             (&[Kind::ClientRefused], false),
         ];
         for (kinds, fails) in cases {
-            let result = anybody(&seen(kinds), Duration::from_secs(5));
+            let result = anybody(&seen(kinds), Duration::from_secs(5), &BTreeMap::new());
             assert_eq!(result.is_err(), *fails, "{kinds:?}");
             if let Err(failure) = result {
                 assert!(failure.message.contains("\n  https://10.0.0.1:2379: why"), "{failure}");
             }
+        }
+    }
+
+    #[test]
+    fn a_voter_that_waits_for_the_others_is_told_from_one_that_is_away() {
+        let peers = BTreeMap::from([0, 1].map(|n| (format!("node{n}"), format!("https://10.0.0.{n}:2380"))));
+        //   seen                                                    said
+        let cases: &[(&[Kind], &str)] = &[
+            (&[Kind::Unreachable, Kind::Unreachable], "is this host in the mesh's network?"),
+            (
+                &[Kind::Silent, Kind::Unreachable, Kind::Unreachable],
+                "until it has a quorum, and node0 does so: start the others with `systemctl enable --now \
+                 mesh-registry.target` on node1, https://10.0.0.2:2379",
+            ),
+            (
+                &[Kind::Silent, Kind::Silent],
+                "node0, node1 listen and say nothing, as voters do until they have a quorum",
+            ),
+        ];
+        for (kinds, said) in cases {
+            let failure = anybody(&seen(kinds), Duration::from_secs(5), &peers).unwrap_err();
+            let help = failure.help.unwrap();
+            assert!(help.contains(said), "{kinds:?}: {help}");
         }
     }
 }

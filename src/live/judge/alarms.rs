@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Declared, answers, endpoints_without, label, ours, rule};
+use super::quorum::{Change, commands};
+use super::{Declared, answers, label, ours, rule};
 use crate::etcd::ids::Id;
 use crate::etcd::logs;
 use crate::finding::{Finding, Rule, Severity};
@@ -103,7 +104,7 @@ fn no_space(declared: &Declared, observed: &Observed, who: &str) -> Finding {
         Step::here("etcdctl --command-timeout=60s defrag"),
         Step::here("etcdctl alarm disarm"),
     ];
-    declared.etcdctl.steps(finding, &endpoints_without(declared, observed, None), steps)
+    commands(declared, observed, finding, Change::Any, steps)
 }
 
 fn corrupt(declared: &Declared, observed: &Observed, who: &str, id: Id) -> Finding {
@@ -111,7 +112,7 @@ fn corrupt(declared: &Declared, observed: &Observed, who: &str, id: Id) -> Findi
         .finding("the registry", format!("the data of {who} differ from the others'"))
         .help("remove that member, disarm the alarm, and join it anew: a check of its image then prints how");
     let steps = vec![Step::here(format!("etcdctl member remove {id}")), Step::here("etcdctl alarm disarm")];
-    declared.etcdctl.steps(finding, &endpoints_without(declared, observed, Some(id)), steps)
+    commands(declared, observed, finding, Change::Removal(id), steps)
 }
 
 fn corrupt_somewhere(declared: &Declared, observed: &Observed) -> Finding {
@@ -119,7 +120,7 @@ fn corrupt_somewhere(declared: &Declared, observed: &Observed) -> Finding {
         .finding("the registry", "the data of one member differ from the others', and the alarm does not say whose")
         .help("the one with another hash than the others is to be removed and joined anew");
     let steps = vec![Step::here("etcdctl endpoint hashkv")];
-    declared.etcdctl.steps(finding, &endpoints_without(declared, observed, None), steps)
+    commands(declared, observed, finding, Change::Any, steps)
 }
 
 /// etcd prints an alarm of its status as `memberID:<decimal> alarm:<TYPE> `, without the id when that is 0.

@@ -1,6 +1,7 @@
 //! Rules about the data: how full the backend is, and whether all members have them.
 
-use super::{Declared, endpoints_without, ours, rule};
+use super::quorum::{Change, commands};
+use super::{Declared, ours, rule};
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::etcdctl::Step;
 use crate::live::observe::Observed;
@@ -46,7 +47,7 @@ pub fn judge(declared: &Declared, observed: &Observed, out: &mut Vec<Finding>) {
                 .note(format!("{} of it are in use; the rest is free for new data", megabytes(answer.db_in_use)))
                 .help("defragment it; if what is in use grows, raise `[registry] quota` and build anew");
             let steps = vec![Step::here("etcdctl --command-timeout=60s defrag")];
-            out.push(declared.etcdctl.steps(finding, &endpoints_without(declared, observed, None), steps));
+            out.push(commands(declared, observed, finding, Change::Any, steps));
         }
     }
     let newest = ours(declared, observed).map(|(_, answer)| answer.raft_index).max().unwrap_or_default();

@@ -137,7 +137,11 @@ fn of_trouble(endpoint: &str, trouble: &Trouble, observed: &Observed) -> Finding
     let reason = &trouble.reason;
     let store = "build the node's image again from the mesh's store, and ship it or its new certificate";
     match trouble.kind {
-        Kind::Unreachable | Kind::Silent => UNREACHABLE
+        Kind::Silent => UNREACHABLE
+            .finding(endpoint, format!("cannot be reached: {reason}"))
+            .note("a voter that starts listens at once, and answers when it has a quorum; so does one that is stuck")
+            .help("when no other voter runs, start them; else on that node: `journalctl -u etcd -e`"),
+        Kind::Unreachable => UNREACHABLE
             .finding(endpoint, format!("cannot be reached: {reason}"))
             .help("on that node: `systemctl status mesh-registry.target etcd`"),
         Kind::PlainUrl | Kind::NotTls => PLAIN

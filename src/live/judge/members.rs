@@ -1,6 +1,7 @@
 //! Rules about the member list, compared by peer URL: names can lie, a peer URL is where the others really send to.
 
-use super::{Declared, answers, endpoints_without, label, member_at, ours, rule};
+use super::quorum::{Change, commands};
+use super::{Declared, answers, label, member_at, ours, rule};
 use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::endpoint::Endpoint;
@@ -145,8 +146,7 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
                 .finding(label(member), format!("{votes} at {} that is not declared", member.peer_urls.join(", ")))
                 .help("declare it and build anew, or remove it");
             let steps = vec![Step::here(format!("etcdctl member remove {}", member.id))];
-            let endpoints = endpoints_without(declared, observed, Some(member.id));
-            out.push(declared.etcdctl.steps(finding, &endpoints, steps));
+            out.push(commands(declared, observed, finding, Change::Removal(member.id), steps));
         }
     }
     // What a member of another cluster says has codes of its own.
@@ -183,8 +183,7 @@ fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, memb
         let finding = LEARNER
             .finding(node, format!("member {} is a learner and has no vote", member.id))
             .help("promote it when it has caught up; etcd refuses it before");
-        let endpoints = endpoints_without(declared, observed, Some(member.id));
-        out.push(declared.etcdctl.steps(finding, &endpoints, vec![promote(member.id)]));
+        out.push(commands(declared, observed, finding, Change::Of(member.id), vec![promote(member.id)]));
     }
     if let Some(first) = declared.first_ids.get(node)
         && *first != member.id
@@ -215,8 +214,7 @@ fn absent(declared: &Declared, observed: &Observed, node: &str, at: &str, live: 
         .finding(node, format!("is at {} in the registry, declared at {at}", member.peer_urls.join(", ")))
         .help("change the list first, then start the node at its new address");
     let command = url(at).map(|at| Step::here(format!("etcdctl member update {} --peer-urls={at}", member.id)));
-    let endpoints = endpoints_without(declared, observed, Some(member.id));
-    out.push(declared.etcdctl.steps(finding, &endpoints, command.into_iter().collect()));
+    out.push(commands(declared, observed, finding, Change::Of(member.id), command.into_iter().collect()));
 }
 
 fn swapped(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {

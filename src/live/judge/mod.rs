@@ -7,6 +7,7 @@ pub mod data;
 pub mod endpoints;
 pub mod members;
 pub mod next;
+pub mod quorum;
 #[cfg(test)]
 mod tests;
 pub mod timing;
@@ -37,6 +38,7 @@ pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         data::RULES,
         timing::RULES,
         members::RULES,
+        quorum::RULES,
         votes::RULES,
         next::RULES,
     ]
@@ -74,6 +76,8 @@ pub struct Declared {
     pub limits: Limits,
     /// For the commands that findings print.
     pub etcdctl: Etcdctl,
+    /// The steps that replace the node are asked for, also while it runs.
+    pub replace: bool,
 }
 
 /// What the declaration promises or asks for.
@@ -147,6 +151,7 @@ impl Declared {
             token: birth.token.clone(),
             limits,
             etcdctl,
+            replace: false,
         }
     }
 
@@ -169,6 +174,7 @@ pub fn judge(declared: &Declared, observed: &Observed) -> Vec<Finding> {
     timing::judge(declared, observed, &mut out);
     if let Some(live) = live {
         members::judge(declared, observed, &live, &mut out);
+        quorum::judge(declared, observed, &live, &mut out);
         votes::judge(declared, observed, &live, &mut out);
         next::judge(declared, observed, &live, &mut out);
     }

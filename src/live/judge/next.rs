@@ -4,7 +4,8 @@
 //! before its first start.
 
 use super::members::{at, unstarted};
-use super::{Declared, endpoints_without, label, rule};
+use super::quorum::{Change, Quorum, Stand, commands, obstacle, stand};
+use super::{Declared, label, rule};
 use crate::declaration::Topology;
 use crate::etcd::birth::ClusterState;
 use crate::etcd::ids::Id;
@@ -20,8 +21,11 @@ pub static NEXT_STEP: Rule = rule(
     "A node becomes a member in one of three ways: it is born with the registry (`new`), it is added to a living one as \
      a learner and started with `existing`, or it replaces a dead member, which is removed before its successor is \
      added (etcd's FAQ: adding first raises the quorum while one is missing). Which one it is follows from the member \
-     list alone. The commands can be pasted as they are, in their order. etcd changes no members (`unhealthy cluster`) \
-     until all have been connected for five seconds: then the command is to be repeated.",
+     list alone. For a member that runs nothing is to be done. When nothing is heard of it and its /var/lib/etcd is \
+     lost, it is replaced by the printed commands, in their order; `fitout check --replace` prints them for one that \
+     runs. They are printed only while the other voters have a quorum without it: else nothing can be changed, and data \
+     that lives must not be removed. etcd changes no members (`unhealthy cluster`) until all have been connected for \
+     five seconds: then the command is to be repeated.",
 );
 /// The image's state does not fit.
 pub static WRONG_STATE: Rule = rule(
@@ -61,24 +65,46 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
         out.push(first_start(declared, observed, peer, member, born, live));
         return;
     }
-    let finding = NEXT_STEP
-        .finding(node, format!("is already a member ({})", member.id))
-        .note("it keeps its place as long as it keeps its /var/lib/etcd: mount it into the new image's machine");
-    let finding = finding.help("nothing to do when its data is kept");
+    out.push(already(declared, observed, peer, member, live));
+}
+
+/// It is in the list and was started once. How it is replaced is printed when nothing is heard of it, or on request.
+fn already(declared: &Declared, observed: &Observed, peer: &str, member: &Member, live: &[Member]) -> Finding {
+    let node = &declared.node;
+    let quorum = Quorum::of(declared, observed, live);
+    let silent = stand(declared, observed, live, member) == Stand::Silent;
+    let who = format!("is a member ({})", member.id);
+    let mut finding = match (silent, quorum.lost()) {
+        (true, _) => NEXT_STEP
+            .finding(node, format!("{who} and does not answer"))
+            .help("start it with its /var/lib/etcd, when that is there: `systemctl enable --now mesh-registry.target`"),
+        (false, true) => NEXT_STEP
+            .finding(node, format!("{who} and runs: keep its /var/lib/etcd, the only copy that is sure to be left"))
+            .help("nothing is to be done here: `live-no-quorum` says what to bring back"),
+        (false, false) => NEXT_STEP.finding(node, format!("{who}; nothing to do as long as its /var/lib/etcd is kept")),
+    };
     if declared.topology == Topology::Single {
         let text = "if that is lost, the registry is lost: a new one is restored from a snapshot \
              (`etcdctl snapshot save`, and `restore`); there is no other member to join";
-        out.push(finding.note(text));
-        return;
+        return finding.note(text);
     }
-    let finding =
-        finding.note("if that is lost, replace the member; until the last step one more loss stops all writes:");
+    if !silent && !declared.replace {
+        return if quorum.lost() { finding } else { finding.help("if it is lost: `fitout explain live-next-step`") };
+    }
+    if let Some(why) = obstacle(declared, observed, Change::Removal(member.id)) {
+        return finding.note(format!("it cannot be replaced now: {why}"));
+    }
+    let mut lost = "if its /var/lib/etcd is lost, replace the member".to_owned();
+    if quorum.one_more_stops(member.id) {
+        lost.push_str("; until the last step one more loss stops all writes");
+    }
+    finding = finding.note(lost + ":");
     let mut steps = vec![
         Step::on(node, "if it still runs", "systemctl stop mesh-registry.target"),
         Step::here(format!("etcdctl member remove {}", member.id)),
     ];
     steps.extend(joins(declared, peer, live, Some(member.id)));
-    out.push(declared.etcdctl.steps(finding, &endpoints_without(declared, observed, Some(member.id)), steps));
+    commands(declared, observed, finding, Change::Removal(member.id), steps)
 }
 
 /// It is in the list and waits.
@@ -106,15 +132,22 @@ fn first_start(
     }
     steps.push(promoted(peer));
     let finding = finding.help("start it with this image, then promote it");
-    declared.etcdctl.steps(finding, &endpoints_without(declared, observed, Some(member.id)), steps)
+    commands(declared, observed, finding, Change::Of(member.id), steps)
 }
 
 fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Member]) -> Finding {
     let node = &declared.node;
-    let mut finding = NEXT_STEP.finding(node, "is not a member yet: it joins as a learner");
-    let mut steps = Vec::new();
     let undeclared = |m: &&Member| m.peer_urls.iter().all(|u| declared.node_of(u).is_none());
     let old = live.iter().find(|m| m.name == *node).or_else(|| live.iter().find(undeclared));
+    let change = Change::removal_of(old);
+    if let Some(why) = obstacle(declared, observed, change) {
+        return NEXT_STEP
+            .finding(node, "is not a member, and cannot become one now")
+            .note(why)
+            .help("do not start it; check again when that is mended");
+    }
+    let mut finding = NEXT_STEP.finding(node, "is not a member yet: it joins as a learner");
+    let mut steps = Vec::new();
     if let Some(old) = old {
         let same = old.name == *node;
         if same && let Some(peer) = url(peer) {
@@ -131,8 +164,7 @@ fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Me
         steps.push(Step::here(format!("etcdctl member remove {}", old.id)));
     }
     steps.extend(joins(declared, peer, live, old.map(|m| m.id)));
-    let endpoints = endpoints_without(declared, observed, old.map(|m| m.id));
-    declared.etcdctl.steps(finding, &endpoints, steps).help("add it to the living registry before it is started")
+    commands(declared, observed, finding, change, steps).help("add it to the living registry before it is started")
 }
 
 /// Add, start, promote; `gone` is the member that was removed before.

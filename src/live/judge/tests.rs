@@ -1,5 +1,7 @@
 //! A healthy registry of three, and what each change of it makes the rules say.
 
+mod replacing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
@@ -51,6 +53,7 @@ fn declared(node: &str, part: Part) -> Declared {
             encrypted: false,
             authority: Some("/pki/ca.crt".into()),
         }),
+        replace: false,
     }
 }
 
@@ -131,7 +134,7 @@ struct Case {
     want: &'static [(&'static str, &'static str)],
 }
 
-const ALREADY: (&str, &str) = ("live-next-step", "is already a member");
+const ALREADY: (&str, &str) = ("live-next-step", "is a member (");
 const ALL_UP: (&str, &str) = ("live-votes", "the loss of any one site leaves a majority");
 
 fn cases() -> Vec<Case> {
@@ -157,7 +160,31 @@ fn cases() -> Vec<Case> {
                 ("live-unreachable", "10.77.0.11"),
                 ("live-unreachable", "10.77.0.21"),
                 ALREADY,
-                ("live-votes", "1 of 3 voters answer, 2 are needed: there are no writes now"),
+                ("live-no-quorum", "1 of 3 voters answer, 2 are needed: there are no writes now"),
+            ],
+        ),
+        case(
+            "all answer, and nobody knows a leader",
+            |_, o| (0..3).for_each(|n| answer(o, n).leader = None),
+            &[
+                ("live-no-leader", "10.77.0.11"),
+                ("live-no-leader", "10.77.0.21"),
+                ("live-no-leader", "10.77.0.31"),
+                ALREADY,
+                ("live-no-quorum", "3 of 3 voters answer, and no 2 of them know a leader"),
+            ],
+        ),
+        case(
+            "two of three refuse this client, and work",
+            |_, o| {
+                trouble(o, Kind::ServerExpired);
+                o.views[2].answer = Err(Trouble::new(Kind::ServerExpired, "the reason"));
+            },
+            &[
+                ("live-server-expired", "10.77.0.11"),
+                ("live-server-expired", "10.77.0.21"),
+                ALREADY,
+                ("live-votes", "1 of 3 voters answer, 2 are needed: whether there are writes is not known"),
             ],
         ),
         case(

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Declared, member_at, rule};
+use super::quorum::{Quorum, Stand};
+use super::{Declared, rule};
 use crate::declaration::Topology;
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::observe::{Member, Observed};
@@ -15,38 +16,38 @@ pub static VOTES: Rule = rule(
     "More than half of all voters in the member list must reach each other, else nothing is written. A voter that is \
      down, or was never started, still counts. So for each site: voters that answer now and are elsewhere, against \
      the majority of all. A warning when the loss of one more site would stop the writes: then what is \
-     down must come back first. Members of a site that is not known (not declared) are named. With topology `single` \
-     nothing takes over, as declared.",
+     down must come back first; when there are none already, `live-no-quorum` says so. Members of a site that is not \
+     known (not declared) are named. With topology `single` nothing takes over, as declared.",
 );
 
 /// The rules of this file.
 pub static RULES: &[&Rule] = &[&VOTES];
 
-/// What is known of a voter.
-struct Voter<'a> {
-    site: &'a str,
-    /// It answers, or was not asked.
-    up: bool,
-}
-
 /// Judges the loss of each site in turn.
 pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
-    if declared.sites.len() < declared.members.len() {
-        // An image of an early version knows only its own site.
+    let quorum = Quorum::of(declared, observed, live);
+    // Without a quorum there is nothing left to lose. An image of an early version knows only its own site.
+    if quorum.lost() || declared.sites.len() < declared.members.len() {
         return;
     }
-    let voters: Vec<Voter<'_>> =
-        live.iter().filter(|m| !m.learner).map(|m| voter(declared, observed, live, m)).collect();
     if declared.topology == Topology::Single {
         let text = "one control plane, as declared: while it is away nothing changes, and nothing takes over";
         out.push(VOTES.finding("the registry", text));
         return;
     }
-    let (all, up) = (voters.len(), voters.iter().filter(|v| v.up).count());
-    let majority = all / 2 + 1;
+    let (all, majority, up) = (quorum.all(), quorum.needed(), quorum.count(Stand::counts));
     let mut sites: BTreeMap<&str, usize> = declared.sites.values().map(|site| (site.as_str(), 0)).collect();
-    for voter in voters.iter().filter(|v| v.up) {
-        *sites.entry(voter.site).or_default() += 1;
+    for (member, _) in quorum.voters().iter().filter(|(_, stand)| stand.counts()) {
+        *sites.entry(site(declared, member)).or_default() += 1;
+    }
+    let leaderless = quorum.count(|stand| stand == Stand::Leaderless) > 0;
+    let answer = if leaderless { "answer and know a leader" } else { "answer" };
+    if up < majority {
+        let text =
+            format!("{up} of {all} voters {answer}, {majority} are needed: whether there are writes is not known");
+        let finding = VOTES.finding("the registry", text).help("first mend what is said of the others' endpoints");
+        out.push(Finding { severity: Severity::Warning, ..finding });
+        return;
     }
     let mut stop = Vec::new();
     let mut notes = Vec::new();
@@ -59,12 +60,10 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
         let then = if goes_on { "writes go on" } else { "no writes" };
         notes.push(format!("without {site}: {left} of {all} votes, {majority} needed: {then}"));
     }
-    let text = if up < majority {
-        format!("{up} of {all} voters answer, {majority} are needed: there are no writes now")
-    } else if stop.is_empty() {
-        format!("{up} of {all} voters answer; the loss of any one site leaves a majority")
+    let text = if stop.is_empty() {
+        format!("{up} of {all} voters {answer}; the loss of any one site leaves a majority")
     } else {
-        format!("{up} of {all} voters answer; the loss of {} would stop all writes", stop.join(" or "))
+        format!("{up} of {all} voters {answer}; the loss of {} would stop all writes", stop.join(" or "))
     };
     let mut finding = VOTES.finding("the registry", text);
     finding.notes = notes;
@@ -75,15 +74,7 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
     out.push(finding);
 }
 
-fn voter<'a>(declared: &'a Declared, observed: &Observed, live: &[Member], member: &Member) -> Voter<'a> {
+fn site<'a>(declared: &'a Declared, member: &Member) -> &'a str {
     let node = member.peer_urls.iter().find_map(|url| declared.node_of(url));
-    let site = node.and_then(|node| declared.sites.get(node)).map_or("a site that is not known", String::as_str);
-    let mut asked = false;
-    for view in &observed.views {
-        match &view.answer {
-            Ok(answer) if answer.member == member.id => return Voter { site, up: true },
-            _ => asked |= member_at(live, &view.endpoint).is_some_and(|at| at.id == member.id),
-        }
-    }
-    Voter { site, up: !asked }
+    node.and_then(|node| declared.sites.get(node)).map_or("a site that is not known", String::as_str)
 }
