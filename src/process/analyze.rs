@@ -15,6 +15,8 @@ use super::Command;
 use crate::finding::{Failure, Finding, Rule, Severity};
 use crate::overlay::ledger::{Action, Ledger};
 use crate::systemd::name::UnitName;
+use crate::systemd::unit_file::words;
+use crate::systemd::units::UnitSet;
 use crate::tree::{Kind, Tree, TreePath};
 use crate::verify::Image;
 
@@ -90,7 +92,7 @@ fn units(ledger: &Ledger) -> BTreeSet<UnitName> {
 fn ask(tree: &Tree, units: &BTreeSet<UnitName>) -> Result<Vec<String>, Failure> {
     let root = tempfile::Builder::new().prefix("fitout-units-").tempdir();
     let root = root.map_err(|e| Failure::io("make a directory in", &std::env::temp_dir(), &e))?;
-    lay_out(tree, root.path())?;
+    lay_out(tree, &programs(tree, units), root.path())?;
     let mut argument = std::ffi::OsString::from("--root=");
     argument.push(root.path());
     let finished = Command::new("systemd-analyze")
@@ -106,9 +108,30 @@ fn ask(tree: &Tree, units: &BTreeSet<UnitName>) -> Result<Vec<String>, Failure> 
     Ok(finished.log.lines().map(|line| line.replace(&prefix, "")).filter(|line| !line.trim().is_empty()).collect())
 }
 
+/// The programs that the units run, under every name on the way to the file.
+fn programs(tree: &Tree, units: &BTreeSet<UnitName>) -> BTreeSet<TreePath> {
+    let set = UnitSet::new(tree);
+    let mut found = BTreeSet::new();
+    for unit in units {
+        let unit = set.load(unit);
+        let assignments = unit.files.iter().flat_map(|text| &text.file.assignments);
+        for assignment in assignments.filter(|a| a.key.starts_with("Exec")) {
+            // systemd.service(5), "Special executable prefixes".
+            let program = words(&assignment.value).into_iter().next().unwrap_or_default();
+            let Ok(path) = TreePath::parse(program.trim_start_matches(['@', '-', ':', '+', '!', '|'])) else {
+                continue;
+            };
+            let Ok(path) = tree.resolve(&path) else { continue };
+            found.extend(tree.resolve_fully(&path));
+            found.insert(path);
+        }
+    }
+    found
+}
+
 /// Writes what systemd-analyze looks at: units with their content, programs as empty files, links. Nothing is written
 /// through a link: links come last, and what lies below one is left out.
-fn lay_out(tree: &Tree, root: &Path) -> Result<(), Failure> {
+fn lay_out(tree: &Tree, programs: &BTreeSet<TreePath>, root: &Path) -> Result<(), Failure> {
     let at = |path: &TreePath| -> PathBuf { root.join(std::ffi::OsStr::from_bytes(path.as_bytes())) };
     let proper =
         |path: &TreePath| path.ancestors().iter().all(|a| a.is_root() || tree.get(a).is_some_and(|e| e.is_directory()));
@@ -123,7 +146,7 @@ fn lay_out(tree: &Tree, root: &Path) -> Result<(), Failure> {
         let place = at(path);
         let (bytes, mode) = match &entry.kind {
             Kind::File(data) if is_unit(path) => (tree.read(data)?, 0o600),
-            Kind::File(_) if entry.mode & 0o111 != 0 => (Vec::new(), 0o700),
+            Kind::File(_) if entry.mode & 0o111 != 0 && programs.contains(path) => (Vec::new(), 0o700),
             Kind::Directory if is_unit(path) => {
                 directory(&place)?;
                 continue;
@@ -136,7 +159,7 @@ fn lay_out(tree: &Tree, root: &Path) -> Result<(), Failure> {
     }
     for (path, entry) in links {
         let (Kind::Symlink(target), place) = (&entry.kind, at(path)) else { continue };
-        if is_unit(path) || path.parent().is_some_and(|parent| parent.is_root()) {
+        if is_unit(path) || programs.contains(path) || path.parent().is_some_and(|parent| parent.is_root()) {
             directory(place.parent().unwrap_or(root))?;
             symlink(std::ffi::OsStr::from_bytes(target), &place)
                 .map_err(|e| Failure::io("make the link", &place, &e))?;
