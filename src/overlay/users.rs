@@ -93,7 +93,10 @@ pub fn add(
             Err(error) => errors.push(error),
         }
     }
-    after.shadow = after.shadow.map(|shadow| lock_root(&shadow));
+    // A password in passwd itself goes before that in shadow (pam_unix(8)).
+    let in_shadow: &[u8] = if after.shadow.is_some() { b"x" } else { b"*" };
+    after.passwd = lock_root(&after.passwd, b"x", in_shadow);
+    after.shadow = after.shadow.map(|shadow| lock_root(&shadow, b"", b"*"));
     if errors.is_empty() { Ok((after, ids)) } else { Err(errors) }
 }
 
@@ -152,13 +155,18 @@ fn append(database: &mut Vec<u8>, line: &str) {
     database.push(b'\n');
 }
 
-/// `*` and not `!`: sshd without PAM takes a leading `!` for a locked account and refuses keys too (sshd(8)).
-fn lock_root(shadow: &[u8]) -> Vec<u8> {
-    let mut lines: Vec<Vec<u8>> = shadow.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+/// `*` and not `!`: sshd without PAM takes a leading `!` for a locked account and refuses keys too (sshd(8)). `elsewhere` is
+/// the field that sends to another file; empty where there is none.
+fn lock_root(file: &[u8], elsewhere: &[u8], lock: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = file.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     for line in &mut lines {
         let mut fields: Vec<&[u8]> = line.split(|b| *b == b':').collect();
-        if fields.len() > 1 && fields[0] == b"root" && !matches!(fields[1].first(), Some(b'*' | b'!')) {
-            fields[1] = b"*";
+        if fields.len() > 1 && fields[0] == b"root" {
+            let is_locked = matches!(fields[1].first(), Some(b'*' | b'!'));
+            if is_locked || (!elsewhere.is_empty() && fields[1] == elsewhere) {
+                continue;
+            }
+            fields[1] = lock;
             *line = fields.join(&b':');
         }
     }
@@ -234,7 +242,24 @@ mod tests {
     fn a_locked_root_is_left_as_it_is() {
         for field in ["*", "!", "!$y$abc"] {
             let shadow = format!("root:{field}:1::::::\n");
-            assert_eq!(lock_root(shadow.as_bytes()), shadow.as_bytes());
+            assert_eq!(lock_root(shadow.as_bytes(), b"", b"*"), shadow.as_bytes());
+        }
+        let passwd = b"root:x:0:0:root:/root:/bin/bash\n";
+        assert_eq!(lock_root(passwd, b"x", b"x"), passwd);
+    }
+
+    #[test]
+    fn a_password_of_roots_in_passwd_itself_is_locked_too() {
+        for field in ["", "$y$abc"] {
+            let passwd = format!("root:{field}:0:0:root:/root:/bin/bash\n").into_bytes();
+            let shadowed =
+                add(&Databases { passwd: passwd.clone(), ..base() }, &wanted(&[]), &BTreeMap::new()).unwrap().0;
+            assert!(shadowed.passwd.starts_with(b"root:x:0:0:"), "{field:?}");
+            let lone = Databases { passwd, shadow: None, ..base() };
+            assert!(
+                add(&lone, &wanted(&[]), &BTreeMap::new()).unwrap().0.passwd.starts_with(b"root:*:0:0:"),
+                "{field:?}"
+            );
         }
     }
 }

@@ -15,8 +15,8 @@ pub static FOREIGN: Rule = rule(
     Severity::Error,
     "the image has a private key that is not one of the node's own",
     "\
-Every key that the store issued to the node is in the image's ledger by its public key. Any other was in the base, or an overlay put
-it there for every node of a profile: who has one image has it, and all machines share it. Keys were looked for in all files,
+Every key that the store issued to the node is in the image's ledger by its public key. Any other was in the base, was put
+there after the build, or an overlay put it there for every node of a profile: who has one image has it, and all machines share it. Keys were looked for in all files,
 whatever their names and sizes, as PEM (PKCS#8, PKCS#1, SEC1, OpenSSH), and as DER where a file is nothing else. Keys that a Debian
 package ships are known to everybody and secret to nobody, and are passed over: libraries carry them for self-tests. Those that a
 postinst makes (`ssl-cert`'s `ssl-cert-snakeoil.key`) are not.",
@@ -122,7 +122,7 @@ pub(super) fn check(image: &Image, known: &Known, out: &mut Vec<Finding>) {
             None if path.as_bytes().ends_with(b"ssl-cert-snakeoil.key") => {
                 "the postinst of `ssl-cert` made it, and every image of the base has the same".to_owned()
             }
-            None => "it was in the base".to_owned(),
+            None => "it was in the base, or was put there after the build".to_owned(),
         };
         let rule = if form == Form::Container { &CONTAINER } else { &FOREIGN };
         let message = format!("it is {form} that the store did not issue to `{}`; {whose}", manifest.node);

@@ -43,7 +43,7 @@ removal from images (Building Images Safely).",
 pub static LEFTOVER: Rule = rule(
     "host-leftover",
     Severity::Warning,
-    "the image has something that belongs to one machine only, made where the base was made",
+    "the image has something that belongs to one machine only, and no overlay put it there",
     "\
 Packages make such files in their postinst or when they first run: names in storage networks, secrets of a network manager, DHCP
 leases and identifiers, rules with addresses of network cards, state of cloud-init, histories of a shell. Every machine of the
@@ -168,6 +168,6 @@ fn resolv_conf(image: &Image, out: &mut Vec<Finding>) {
         (!local).then(|| server.to_owned())
     });
     if let Some(server) = server {
-        say(path, format!("it has the name server `{server}` of the machine that made the base"), out);
+        say(path, format!("it has the name server `{server}`, mostly that of the machine that made the base"), out);
     }
 }

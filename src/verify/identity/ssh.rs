@@ -46,7 +46,7 @@ pub(super) fn check(image: &Image, facts: &Facts, out: &mut Vec<Finding>) {
         }
         let whose = match record {
             Some(record) => format!("overlay `{}` puts it into every image of the profile", record.origin.overlay),
-            None => "it was made where the base was made".to_owned(),
+            None => "it was in the base, or was put there after the build".to_owned(),
         };
         out.push(
             HOST_KEY

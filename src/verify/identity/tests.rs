@@ -97,6 +97,7 @@ fn put_record(image: &mut Image, path: &str, record: Record) {
 /// Files that are put; a leading `- ` takes one away, and `+ ` says that an overlay put it for the profile.
 type Case = (&'static [(&'static str, &'static str)], &'static [&'static str]);
 
+const AUTHORIZED: &str = "/root/.ssh/authorized_keys";
 const HOST_KEY: &str = "/etc/ssh/ssh_host_ed25519_key";
 const PROXY: &str = "Acquire::http::Proxy \"http://10.0.0.1:3128\";\n";
 
@@ -181,7 +182,21 @@ const CASES: &[Case] = &[
     (&[("/etc/environment", "http_proxy=http://10.0.0.1:3128\n")], &["build-proxy"]),
     (&[("/etc/environment", "PATH=/bin\nno_proxy=localhost\n")], &[]),
     (&[("/etc/shadow", "root:$y$j9T$x:20787:0:99999:7:::\n")], &["password-shared"]),
-    (&[("/etc/shadow", "root::20787:0:99999:7:::\n")], &["password-shared"]),
+    (&[("/etc/shadow", "root::20787:0:99999:7:::\n")], &["password-none"]),
+    (&[("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\netcd:*:100:101::/:/bin/false\n")], &[]),
+    (&[("/etc/passwd", "root::0:0:root:/root:/bin/bash\n")], &["password-none"]),
+    (&[("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nold::900:900::/:/bin/sh\n")], &["password-none"]),
+    (&[("/etc/passwd", "root:$y$j9T$x:0:0:root:/root:/bin/bash\n")], &["password-shared"]),
+    (&[("/etc/passwd", "root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/root:/bin/sh\n")], &["root-twice"]),
+    (&[("/etc/passwd", "root:x:0:0::/root:/bin/sh\ntoor::00:0::/root:/bin/sh\n")], &["password-none", "root-twice"]),
+    (&[("/etc/passwd", "root:x:0:0::/root:/bin/sh\n+::::::\n")], &[]),
+    (&[(AUTHORIZED, "ssh-ed25519 AAAA me\n")], &["authorized-keys-unrecorded"]),
+    (&[("/root/.ssh/authorized_keys2", "ssh-ed25519 AAAA me\n")], &["authorized-keys-unrecorded"]),
+    (&[("/var/lib/backup/.ssh/authorized_keys", "ssh-rsa AAAA\n")], &["authorized-keys-unrecorded"]),
+    (&[(AUTHORIZED, "-> /etc/keys"), ("/etc/keys", "ssh-rsa AAAA\n")], &["authorized-keys-unrecorded"]),
+    (&[(AUTHORIZED, "# none yet\n\n")], &[]),
+    (&[("+ /root/.ssh/authorized_keys", "ssh-ed25519 AAAA me\n")], &[]),
+    (&[("/usr/share/doc/x.ssh/authorized_keys", "ssh-rsa AAAA\n")], &[]),
 ];
 
 #[test]
