@@ -33,9 +33,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         explain::list(ui, &rules::of_image(true, true));
         return Ok(Exit::Clean);
     }
-    let step = ui.start("reading images", Some(args.images.len() as u64));
-    let scanned: Vec<Result<(Image, Vec<Finding>), Failure>> = args
-        .images
+    let files = each_once(&args.images, ui);
+    let step = ui.start("reading images", Some(files.len() as u64));
+    let scanned: Vec<Result<(Image, Vec<Finding>), Failure>> = files
         .par_iter()
         .map(|path| {
             let result = verify::scan::scan(path);
@@ -68,7 +68,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     }
     ui.findings(&findings);
     for (image, container) in &images {
-        summary(ui, image, verify::is_whole(container), &findings, declared);
+        let own: Vec<&Finding> = findings.iter().filter(|f| verify::concerns(f, image, &all)).collect();
+        summary(ui, image, verify::is_whole(container), &own, declared);
     }
     if !images.is_empty() {
         let lines = matrix.summary();
@@ -88,6 +89,23 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         return Ok(Exit::Failure);
     }
     Ok(if has_errors(&findings) { Exit::Findings } else { Exit::Clean })
+}
+
+/// The files without those that are named again, which is said: a file proves nothing against itself.
+fn each_once<'a>(given: &'a [PathBuf], ui: &Ui) -> Vec<&'a PathBuf> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut files = Vec::new();
+    for path in given {
+        // One that cannot be found is for the reader to tell.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if seen.contains(&real) {
+            ui.status(format!("{} is given twice: it is read and counted once", path.display()));
+        } else {
+            seen.push(real);
+            files.push(path);
+        }
+    }
+    files
 }
 
 /// Renders each image's node again and compares.
@@ -115,8 +133,8 @@ fn compare(global: &Global, ui: &Ui, images: &[&Image]) -> Result<Vec<Finding>, 
 }
 
 /// The proof and the verdict of one image.
-fn summary(ui: &Ui, image: &Image, whole: bool, findings: &[Finding], declared: bool) {
-    let counts = Counts::of(findings.iter().filter(|f| verify::concerns(f, image)));
+fn summary(ui: &Ui, image: &Image, whole: bool, findings: &[&Finding], declared: bool) {
+    let counts = Counts::of(findings.iter().copied());
     let node = image.manifest.as_ref().map(|m| m.node.as_str());
     if !whole {
         ui.verdict(&image.name, "not readable to its end, so nothing is proven", false);

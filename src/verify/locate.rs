@@ -17,7 +17,9 @@ pub fn locate(findings: &mut [Finding], images: &[&Image]) {
                 [node] => node_of(image).as_ref() == Some(node),
                 _ => false,
             };
-            let image = images.iter().find(named).or_else(|| images.iter().find(by_node));
+            // Of two images of a node neither is known to be the one.
+            let of_node = || images.iter().find(by_node).filter(|_| images.iter().filter(by_node).count() == 1);
+            let image = images.iter().find(named).or_else(of_node);
             located.image = image.map(|image| image.name.clone());
         }
         if located.nodes.is_empty()

@@ -92,16 +92,26 @@ pub fn about(image: &str, findings: Vec<Finding>) -> Vec<Finding> {
         .collect()
 }
 
-/// True when a finding is about this image: by its file name, or by the name of its node.
-pub fn concerns(finding: &Finding, image: &Image) -> bool {
-    let node = image.manifest.as_ref().map(|m| m.node.as_str());
+/// True when a finding is about this image: it says so; or it is about a pair or several nodes, one of them is the image's,
+/// and of `images`, all that are given, no other is of that node, which may be the cause.
+pub fn concerns(finding: &Finding, image: &Image, images: &[&Image]) -> bool {
+    if is_of(finding, image) {
+        return true;
+    }
+    let node = |image: &Image| image.manifest.as_ref().map(|m| (m.mesh.clone(), m.node.clone()));
+    let Some(own) = node(image) else { return false };
+    let of_one = images.iter().filter(|other| node(other).as_ref() == Some(&own)).count() < 2;
+    let of_another = images.iter().any(|other| other.name != image.name && is_of(finding, other));
     let mut words = finding.subject.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    is_of(finding, image) || node.is_some_and(|node| words.any(|w| w == node))
+    // A pair's finding names the image of the side that is given twice; the other side takes part in it all the same.
+    let is_pair = finding.subject.contains(" → ");
+    of_one && (is_pair || !of_another) && words.any(|word| word == own.1)
 }
 
-/// True when the subject is this image's file, or something in it.
+/// True when a finding is said of this image, or its subject is the image's file or something in it.
 fn is_of(finding: &Finding, image: &Image) -> bool {
-    finding.subject.strip_prefix(&image.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+    let named = finding.subject.strip_prefix(&image.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "));
+    named || finding.image.as_deref() == Some(image.name.as_str())
 }
 
 #[cfg(test)]
@@ -127,8 +137,18 @@ mod tests {
             ("a-1: /etc/x", false),
         ];
         for (subject, want) in cases {
-            assert_eq!(concerns(&RULE.finding(subject, "m"), &image), want, "{subject}");
+            assert_eq!(concerns(&RULE.finding(subject, "m"), &image, &[&image]), want, "{subject}");
         }
+        // Of two images of one node, only what is said of it.
+        let mut again = scan::from_tree("dist/again.tar.gz", Tree::default());
+        again.manifest = Some(sample());
+        let mut other = scan::from_tree("dist/b.tar.gz", Tree::default());
+        other.manifest = Some(crate::image::manifest::Manifest { node: "b".into(), ..sample() });
+        let all = [&image, &again, &other];
+        let concerned = |finding: Finding| all.map(|image| concerns(&finding, image, &all));
+        assert_eq!(concerned(RULE.finding("a → b", "m").of_image("dist/again.tar.gz")), [false, true, true]);
+        assert_eq!(concerned(RULE.finding("dist/a.tar.gz: /etc/b", "m")), [true, false, false]);
+        assert_eq!(concerned(RULE.finding("dist/a.tar.gz: /etc/x", "m")), [true, false, false]);
         let cases = [
             ("/etc/x", "dist/a.tar.gz: /etc/x"),
             ("dist/a.tar.gz:/etc/x", "dist/a.tar.gz: /etc/x"),

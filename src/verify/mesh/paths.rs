@@ -69,6 +69,7 @@ fn compare(nodes: &[&Node<'_>], out: &mut Vec<Finding>) {
     for (path, nodes) in by_path {
         by_nodes.entry(nodes).or_default().push(path);
     }
+    let given = |name: &str| nodes.iter().find(|node| node.name() == name).map(|node| node.image.name.clone());
     for (nodes, paths) in by_nodes {
         let is_first = nodes.len() > 1 && nodes.len() == differences.len();
         let (who, than) = match is_first {
@@ -78,6 +79,10 @@ fn compare(nodes: &[&Node<'_>], out: &mut Vec<Finding>) {
         let count = if paths.len() == 1 { "one path".to_owned() } else { format!("{} paths", paths.len()) };
         let message = format!("{} differs from {} in {count} that should be the same", names(&who), names(&than));
         let mut finding = PROFILE.finding(who.join(", "), message).help("build both images again");
+        // Of its node another image may be given, which is not compared.
+        if let [one] = who.as_slice() {
+            finding.image = given(one);
+        }
         finding.notes = paths.iter().take(SHOWN).map(|path| path.display()).collect();
         if paths.len() > SHOWN {
             finding.notes.push(format!("… and {} more", paths.len() - SHOWN));

@@ -50,6 +50,8 @@ pub struct Cell {
     pub from: String,
     /// The voter that listens.
     pub to: String,
+    /// Of two images of one node, the one that this pair is about; the dialling side's first.
+    pub image: Option<String>,
     /// The host that is dialled.
     pub host: String,
     /// What came of it.
@@ -95,7 +97,8 @@ impl Matrix {
 
     /// A finding for each node that is refused and each reason, with the pairs that it meets.
     pub(super) fn findings(&self, out: &mut Vec<Finding>) {
-        let mut groups: BTreeMap<(&'static str, &str, &str), (&'static Rule, Vec<&Cell>)> = BTreeMap::new();
+        type Group<'a> = (&'static str, &'a str, Option<&'a str>, &'a str);
+        let mut groups: BTreeMap<Group<'_>, (&'static Rule, Vec<&Cell>)> = BTreeMap::new();
         for cell in &self.cells {
             let (rule, refused, reason): (&'static Rule, _, _) = match (&cell.outcome, cell.port) {
                 (Outcome::Accepted(_) | Outcome::Unproven(_), _) => continue,
@@ -109,9 +112,10 @@ impl Matrix {
                     (rule, refused, reason)
                 }
             };
-            groups.entry((rule.code, refused, reason)).or_insert_with(|| (rule, Vec::new())).1.push(cell);
+            let image = cell.image.as_deref();
+            groups.entry((rule.code, refused, image, reason)).or_insert_with(|| (rule, Vec::new())).1.push(cell);
         }
-        for ((_, refused, reason), (rule, cells)) in groups {
+        for ((_, refused, image, reason), (rule, cells)) in groups {
             let Some(first) = cells.first() else { continue };
             let refuses = if first.to == refused { &first.from } else { &first.to };
             let what = if rule.code == rules::SOURCE.code { "refuses the source address" } else { "refuses" };
@@ -119,6 +123,9 @@ impl Matrix {
                 format!("{} → {}", first.from, first.to),
                 format!("dialling {}: {refuses} {what}: {reason}", first.host),
             );
+            if let Some(image) = image {
+                finding = finding.of_image(image).note(format!("by {image}; another image of its node is given too"));
+            }
             for more in cells.iter().skip(1).take(5) {
                 finding = finding.note(format!("also {} → {}", more.from, more.to));
             }
@@ -141,10 +148,16 @@ struct Task<'a> {
 /// Tries every pair. Images of different meshes are not tried against each other.
 pub(super) fn prove(nodes: &[Node<'_>], now: OffsetDateTime) -> Matrix {
     let voters: Vec<&Node<'_>> = nodes.iter().filter(|node| node.manifest.part.runs_registry()).collect();
-    let lone = voters.len() == 1;
+    // Two images of one node are no pair: only one of them can run.
+    let is_same = |a: &Node<'_>, b: &Node<'_>| a.name() == b.name() && a.manifest.mesh == b.manifest.mesh;
+    let is_again = |from: &Node<'_>, to: &Node<'_>| is_same(from, to) && !std::ptr::eq(from, to);
+    let twice = |node: &Node<'_>| nodes.iter().any(|other| is_again(node, other)).then(|| node.image.name.clone());
+    let distinct = voters.iter().enumerate().filter(|(i, node)| !voters[..*i].iter().any(|other| is_same(node, other)));
+    let count = distinct.count();
+    let lone = count == 1;
     let mut tasks = Vec::new();
     for from in nodes {
-        for to in voters.iter().filter(|to| to.manifest.mesh == from.manifest.mesh) {
+        for to in voters.iter().filter(|to| to.manifest.mesh == from.manifest.mesh && !is_again(from, to)) {
             if from.manifest.part.runs_registry() && (lone || from.name() != to.name()) {
                 tasks.push(Task { port: Port::Peer, from, to, host: peer_host(from, to) });
             }
@@ -158,11 +171,12 @@ pub(super) fn prove(nodes: &[Node<'_>], now: OffsetDateTime) -> Matrix {
             port: task.port,
             from: task.from.name().to_owned(),
             to: task.to.name().to_owned(),
+            image: twice(task.from).or_else(|| twice(task.to)),
             host: task.host.clone(),
             outcome: try_pair(task, now),
         })
         .collect();
-    Matrix { cells, voters: voters.len() }
+    Matrix { cells, voters: count }
 }
 
 /// The host by which a voter knows another: its birth record, else what the other advertises.

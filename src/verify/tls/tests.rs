@@ -264,6 +264,35 @@ fn one_image_proves_what_it_can() {
     }
 }
 
+/// Only one of two images of a node can run: they are no pair, and what one does is not said of the other.
+#[test]
+fn two_images_of_one_node_are_no_pair() {
+    let mut pair = [set().image("lis1"), set().image("lis1")];
+    pair[1].name = "bad.tar.gz".into();
+    let (findings, matrix) = run(&pair, NOW);
+    assert_eq!(findings, []);
+    assert_eq!((matrix.voters, matrix.count(Port::Peer), matrix.count(Port::Client)), (1, (2, 2), (2, 2)));
+
+    let mut images: Vec<Image> = set().images();
+    let other = set().signer("peer");
+    let wrong = authority::sign(&other, &request(Use::Peer, "lis1", &["192.0.2.1"]), NOW).unwrap();
+    let mut bad = [set().image("lis1")];
+    install(&mut bad, "lis1", PEER, &wrong);
+    let [mut bad] = bad;
+    bad.name = "bad.tar.gz".into();
+    images.push(bad);
+    let (findings, matrix) = run(&images, NOW);
+    assert_eq!(matrix.voters, 3);
+    let pairs: Vec<&Finding> = findings.iter().filter(|f| f.subject.contains(" → ")).collect();
+    assert!(!pairs.is_empty());
+    let all: Vec<&Image> = images.iter().collect();
+    for finding in pairs {
+        assert_eq!(finding.image.as_deref(), Some("bad.tar.gz"), "{finding:?}");
+        let good = images.iter().find(|image| image.name == "lis1.tar.gz").unwrap();
+        assert!(!crate::verify::concerns(finding, good, &all));
+    }
+}
+
 #[test]
 fn a_loopback_mesh_is_proven_with_the_source_that_peers_see() {
     let text = MESH.replace("10.77.0.0/24", "127.77.0.0/24").replace("10.77.0.", "127.77.0.");
