@@ -18,6 +18,7 @@ pub mod markdown;
 mod place;
 pub mod policy;
 pub mod record;
+pub mod words;
 
 pub use policy::{Allowance, Policy};
 

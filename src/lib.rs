@@ -4,6 +4,8 @@
 
 pub mod finding;
 
+pub mod regular;
+
 pub mod declaration;
 
 pub mod etcd;

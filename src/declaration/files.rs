@@ -79,7 +79,7 @@ impl Files {
             return Err(Failure::new(format!("{} is a file, not a directory", directory.display()))
                 .help(format!("name the directory that holds {MESH_FILE}: `-C {}`", parent.display())));
         }
-        match std::fs::read(&mesh) {
+        match crate::regular::read(&mesh) {
             Ok(bytes) => files = files.with(MESH_FILE, bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::io("read", &mesh, &error)),
@@ -124,7 +124,7 @@ impl Files {
                 };
                 self.insert(&child, LibraryContent::Link(target.to_owned()));
             } else if meta.is_file() {
-                let bytes = std::fs::read(&place).map_err(|e| Failure::io("read", &place, &e))?;
+                let bytes = crate::regular::read(&place).map_err(|e| Failure::io("read", &place, &e))?;
                 self.insert(&child, LibraryContent::File(bytes.into()));
             } else {
                 self.unusable.push((child, "is neither a file, nor a directory, nor a symbolic link"));

@@ -179,7 +179,10 @@ impl<'a> Table<'a> {
     }
 
     fn entry(&mut self, key: &'static str) -> Option<(Range<usize>, Range<usize>, &'a DeValue<'a>)> {
-        self.known.push(key);
+        // A key that must be given is looked for first, and then read.
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         let (k, v) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
         Some((k.span(), v.span(), v.get_ref()))
     }

@@ -579,6 +579,37 @@ fn what_no_overlay_can_hold_is_told() {
     }
 }
 
+/// A pipe without a writer would be waited for without end.
+#[test]
+fn a_named_pipe_is_no_declaration() {
+    let directory = tempfile::tempdir().unwrap();
+    let mesh = directory.path().join(MESH_FILE);
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &mesh, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let place = directory.path().to_owned();
+    std::thread::spawn(move || sender.send(load(&place).map(|_| ())));
+    let said = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits for the other end");
+    let Err(Problem::Failure(failure)) = said else { panic!("{said:?}") };
+    assert!(failure.message.ends_with("mesh.toml: it is a named pipe, not a regular file"), "{failure}");
+}
+
+/// Keys that must be given are looked for and then read, and are named once all the same.
+#[test]
+fn the_known_keys_are_named_once() {
+    let text = format!("{QUORUM}\n[allow.mesh-tool]\nuntil = \"2099-01-01\"\nreason = \"y\"\nzzzzzzzzzzzz = 1\n");
+    let Err(findings) = parse(&Files::builtin().with(MESH_FILE, text)) else { panic!("no findings") };
+    let helps: Vec<&str> =
+        findings.iter().filter_map(|f| f.help.as_deref()).filter(|h| h.starts_with("known")).collect();
+    assert!(!helps.is_empty(), "{findings:#?}");
+    for help in helps {
+        let mut keys: Vec<&str> = help.trim_start_matches("known here: ").split(", ").collect();
+        let all = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), all, "{help}");
+    }
+}
+
 /// Whatever a half-saved or damaged file holds, it is answered and shown, never with a panic.
 #[test]
 fn damaged_files_are_answered_and_shown() {

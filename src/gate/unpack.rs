@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(300);
 /// # Errors
 /// When it cannot be read, or is not the one of the index.
 pub fn open(image: &Planned) -> Result<File, Failure> {
-    let mut file = File::open(&image.path).map_err(|e| Failure::io("open", &image.path, &e))?;
+    let mut file = crate::regular::open(&image.path).map_err(|e| Failure::io("open", &image.path, &e))?;
     let Some(want) = &image.sha256 else { return Ok(file) };
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

@@ -74,7 +74,7 @@ impl Index {
     /// When there is one that cannot be read or understood.
     pub fn load(directory: &Path) -> Result<Option<Index>, Failure> {
         let path = directory.join(FILE_NAME);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match crate::regular::read(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Failure::io("read", &path, &e)),
@@ -87,11 +87,12 @@ impl Index {
         struct Version {
             schema: u32,
         }
-        let version: Version = serde_json::from_slice(&bytes).map_err(|e| unusable(e.to_string()))?;
+        let version: Version =
+            serde_json::from_slice(&bytes).map_err(|e| unusable(crate::finding::words::plain(&e.to_string())))?;
         if version.schema != SCHEMA {
             return Err(unusable(format!("it has schema {}, this version knows schema {SCHEMA}", version.schema)));
         }
-        serde_json::from_slice(&bytes).map(Some).map_err(|e| unusable(e.to_string()))
+        serde_json::from_slice(&bytes).map(Some).map_err(|e| unusable(crate::finding::words::plain(&e.to_string())))
     }
 
     /// The index that a build into a directory goes on from: what it has already, or one without images.

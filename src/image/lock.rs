@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{self, Access};
 use crate::etcd::birth::Birth;
+use crate::finding::words;
 use crate::finding::{Failure, Finding, Problem, Rule, Severity, Source, Span};
 use crate::tree::Digest;
 
@@ -184,7 +185,7 @@ impl Lock {
     /// A finding when it cannot be understood, a failure when it cannot be read.
     pub fn load(directory: &Path) -> Result<Lock, Problem> {
         let path = Lock::path(directory);
-        match std::fs::read(&path) {
+        match crate::regular::read(&path) {
             Ok(bytes) => Lock::parse(&path.display().to_string(), &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Lock::default()),
             Err(error) => Err(Failure::io("read", &path, &error).into()),
@@ -207,7 +208,7 @@ impl Lock {
         };
         // The version first: a newer file may have keys that this version does not know.
         let version = toml::from_str::<toml::Table>(&source.text)
-            .map_err(|e| unreadable(e.message().replace('\n', ", "), e.span()))?
+            .map_err(|e| unreadable(words::plain(&e.message().replace('\n', ", ")), e.span()))?
             .get("version")
             .and_then(toml::Value::as_integer);
         if version != Some(i64::from(VERSION)) {
@@ -217,8 +218,8 @@ impl Lock {
                 None,
             ));
         }
-        let file: File =
-            toml::from_str(&source.text).map_err(|e| unreadable(e.message().replace('\n', ", "), e.span()))?;
+        let file: File = toml::from_str(&source.text)
+            .map_err(|e| unreadable(words::plain(&e.message().replace('\n', ", ")), e.span()))?;
         let mut births = BTreeMap::new();
         for (key, born) in file.birth {
             let generation = key.parse().ok().filter(|g| *g > 0);

@@ -4,7 +4,6 @@
 //! hint, so what is found there must have the length and the CRC that it names. Without an index, or when anything
 //! does not fit, the image is read from its beginning.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use super::gzip::{Summary, combine};
 use super::index::{Index, IndexEntry};
 use super::parts::PartKind;
 use crate::finding::Failure;
+use crate::regular;
 use crate::tree::read::{self, ReadAhead, ReadError, Rest};
 use crate::tree::{Tree, TreePath};
 
@@ -32,7 +32,7 @@ pub fn peek(path: &Path, wanted: &[&str]) -> Result<Tree, Failure> {
     {
         return Ok(tree);
     }
-    let file = File::open(path).map_err(|e| Failure::io("open", path, &e))?;
+    let file = regular::open(path).map_err(|e| Failure::io("open", path, &e))?;
     let whole = read::decompress(file)
         .and_then(|(_, plain)| Ok(ReadAhead::new(plain)?))
         .and_then(|plain| read::read_tar(plain, &keep, Rest::Dropped));
@@ -57,7 +57,7 @@ fn hint(path: &Path) -> Option<IndexEntry> {
 fn tail(path: &Path, entry: &IndexEntry, keep: &dyn Fn(&TreePath, u64) -> bool) -> Result<Option<Tree>, ReadError> {
     let parts: Vec<_> = entry.parts.iter().skip_while(|part| part.kind == PartKind::Shared).collect();
     let Some(first) = parts.first() else { return Ok(None) };
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     file.seek(SeekFrom::Start(first.offset))?;
     let mut reader =
         Summing { inner: DeflateDecoder::new(io::BufReader::new(file)), hash: crc32fast::Hasher::new(), len: 0 };

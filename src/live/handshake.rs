@@ -324,7 +324,7 @@ fn certificate(reason: &CertificateError, by: &str) -> Trouble {
         CertificateError::NotValidYet => Trouble::new(Kind::ServerNotYetValid, format!("it is not valid yet{by}")),
         CertificateError::NotValidForNameContext { expected, presented } => Trouble::new(
             Kind::ServerName,
-            format!("`{}` is not among its names: {}", expected.to_str(), presented.join(", ")),
+            format!("`{}` is not among its names: {}", expected.to_str(), crate::pki::handshake::names(presented)),
         ),
         CertificateError::NotValidForName => Trouble::new(Kind::ServerName, format!("its names do not match{by}")),
         // An authority of the same name with another key shows as a bad signature.

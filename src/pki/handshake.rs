@@ -245,13 +245,7 @@ pub fn words(error: &rustls::Error) -> String {
             "the certificate is signed by an unknown authority, of the same name as a trusted one".to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let names: Vec<&str> = presented
-                .iter()
-                // `DnsName("lis1.mesh")`, `IpAddress(10.77.0.11)`.
-                .map(|name| name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_matches(['"', ')'])))
-                .collect();
-            let names = if names.is_empty() { "no name".to_owned() } else { names.join(", ") };
-            format!("the certificate is valid for {names}, not {}", expected.to_str())
+            format!("the certificate is valid for {}, not {}", names(presented), expected.to_str())
         }
         CertificateError::InvalidPurposeContext { required, presented } => {
             let presented: Vec<String> = presented.iter().map(ToString::to_string).collect();
@@ -262,6 +256,16 @@ pub fn words(error: &rustls::Error) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// The names of a certificate as rustls gives them, `DnsName("lis1.mesh")` and `IpAddress(0:0:0:0:0:0:0:1)`, in words.
+pub fn names(presented: &[String]) -> String {
+    let plain = |name: &String| {
+        let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_matches(['"', ')']));
+        inner.parse::<std::net::IpAddr>().map_or_else(|_| inner.to_owned(), |address| address.to_string())
+    };
+    let names: Vec<String> = presented.iter().map(plain).collect();
+    if names.is_empty() { "no name".to_owned() } else { names.join(", ") }
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -315,6 +319,13 @@ mod tests {
         let key = PrivateKeyDer::try_from(pair.key_der.to_vec()).unwrap();
         let authorities = trusted.iter().map(|s| s.certificate.clone()).collect();
         Side::new(Certificate::from_pem(&pair.certificate_pem).unwrap(), key, authorities).unwrap()
+    }
+
+    #[test]
+    fn names_are_said_as_people_write_them() {
+        let all = ["DnsName(\"lis1.mesh\")", "IpAddress(10.77.0.11)", "IpAddress(0::1)", "other"].map(str::to_owned);
+        assert_eq!(names(&all), "lis1.mesh, 10.77.0.11, ::1, other");
+        assert_eq!(names(&[]), "no name");
     }
 
     #[test]

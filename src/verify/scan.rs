@@ -9,13 +9,14 @@ mod pem;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::path::Path;
 
 use super::container::{self, Seen};
 use super::image::{Image, PrivateKey};
+use crate::finding::words::plain;
 use crate::finding::{Failure, Finding};
 use crate::image::manifest::{MANIFEST_PATH, Manifest, SCHEMA};
+use crate::regular;
 use crate::tree::read::{self, ReadAhead, ReadError};
 use crate::tree::{Kind, Tree, TreePath};
 use keep::Keeper;
@@ -27,7 +28,7 @@ pub use keep::Unread;
 /// When the file cannot be read or is no tar at all. Damage is a finding, and the tree ends where it is.
 pub fn scan(path: &Path) -> Result<(Image, Vec<Finding>), Failure> {
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|e| Failure::io("open", path, &e))?;
+    let file = regular::open(path).map_err(|e| Failure::io("open", path, &e))?;
     let mut keeper = Keeper::default();
     let scanned = read::decompress(file)
         .and_then(|(_, plain)| Ok(ReadAhead::new(plain)?))
@@ -105,9 +106,9 @@ fn manifest(tree: &Tree) -> Result<Manifest, NoManifest> {
     let Some(entry) = tree.get(&path) else { return Err(NoManifest::Missing) };
     let Kind::File(data) = &entry.kind else { return Err(unreadable(format!("it is a {}", entry.kind_name()))) };
     let bytes = tree.read(data).map_err(|e| unreadable(e.message))?;
-    let head: Head = serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
+    let head: Head = serde_json::from_slice(&bytes).map_err(|e| unreadable(plain(&e.to_string())))?;
     if head.schema > u64::from(SCHEMA) {
         return Err(NoManifest::Newer(head.schema));
     }
-    serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))
+    serde_json::from_slice(&bytes).map_err(|e| unreadable(plain(&e.to_string())))
 }

@@ -124,7 +124,7 @@ pub(super) fn unsound(
 pub(super) fn unreadable(error: ReadError, path: &Path, name: &str, span: &Span) -> Problem {
     match error {
         ReadError::Io(error) => Failure::io("read", path, &error).into(),
-        error => NOT_A_TAR.finding(name, format!("{} is {error}", path.display())).at(span).into(),
+        error => NOT_A_TAR.finding(name, format!("it is {error}")).at(span).into(),
     }
 }
 

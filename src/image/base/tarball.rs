@@ -15,7 +15,7 @@ pub(super) fn prepare(work: &Work, path: &Spanned<PathBuf>, sha256: &Spanned<Str
     let name = path.value.display().to_string();
     let file_path = work.resolve(&path.value);
     let open = || -> io::Result<File> {
-        let file = File::open(&file_path)?;
+        let file = crate::regular::open(&file_path)?;
         if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
     };
     let mut file = open().map_err(|e| rules::unopened(&e, &file_path, &name, &path.span))?;
@@ -26,7 +26,7 @@ pub(super) fn prepare(work: &Work, path: &Spanned<PathBuf>, sha256: &Spanned<Str
     let found = hash(Counted { inner: &mut file, step }).map_err(|e| Failure::io("read", &file_path, &e))?;
     if sha256.value.to_ascii_lowercase() != found.hex() {
         let finding = rules::DIGEST
-            .finding(&name, format!("{name} has the SHA-256 {found}, declared is {}", sha256.value))
+            .finding(&name, format!("it has the SHA-256 {found}, declared is {}", sha256.value))
             .at(&sha256.span)
             .help(format!("if this is the file you mean, declare `sha256 = \"{found}\"`"));
         return Err(finding.into());

@@ -53,14 +53,14 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
         return;
     };
     let Some(member) = at(live, peer) else {
-        wrong_state(declared, "is not in the member list", out);
+        wrong_state(declared, "is not in the member list of a registry that lives", out);
         out.push(not_a_member(declared, observed, peer, live));
         return;
     };
     let born = declared.first_ids.get(node) == Some(&member.id);
     if unstarted(member) {
         if !born {
-            wrong_state(declared, "was added to a living registry", out);
+            wrong_state(declared, "was added to a registry that lives", out);
         }
         out.push(first_start(declared, observed, peer, member, born, live));
         return;
@@ -209,7 +209,7 @@ fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {
     if declared.state == ClusterState::New {
         out.push(
             WRONG_STATE
-                .finding(&declared.node, format!("the image says `new`, and the node {why} of a registry that lives"))
+                .finding(&declared.node, format!("the image says `new`, and the node {why}"))
                 .help("do not start it as it is: `live-next-step` prints what to do before, and what to change on it"),
         );
     }

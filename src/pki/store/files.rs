@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::finding::words;
 use crate::finding::{Failure, Problem};
 use crate::pki::inspect::Certificate;
 use crate::pki::key::{self, KeyError};
@@ -112,7 +113,7 @@ impl Files {
     pub(super) fn meta(&self) -> Result<Meta, Problem> {
         let path = self.meta_path();
         let subject = path.display().to_string();
-        let text = match std::fs::read_to_string(&path) {
+        let text = match crate::regular::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(rules::MISSING
@@ -124,7 +125,7 @@ impl Files {
         };
         let damaged = |message: String| Problem::from(rules::DAMAGED.finding(&subject, message));
         // The schema first, so that a newer store is not called damaged for a key that is new.
-        let any: toml::Table = text.parse().map_err(|e: toml::de::Error| damaged(e.message().to_owned()))?;
+        let any: toml::Table = text.parse().map_err(|e: toml::de::Error| damaged(words::plain(e.message())))?;
         match any.get("schema").and_then(toml::Value::as_integer) {
             Some(schema) if schema == i64::from(SCHEMA) => {}
             Some(schema) => {
@@ -132,7 +133,7 @@ impl Files {
             }
             None => return Err(damaged("it names no schema".into())),
         }
-        toml::from_str(&text).map_err(|e| damaged(e.message().to_owned()))
+        toml::from_str(&text).map_err(|e| damaged(words::plain(e.message())))
     }
 
     pub(super) fn write_meta(&self, meta: &Meta) -> Result<(), Failure> {
@@ -332,7 +333,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    match std::fs::read(path) {
+    match crate::regular::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::io("read", path, &error)),

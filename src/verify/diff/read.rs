@@ -1,7 +1,6 @@
 //! Reads again what differs: the first pass keeps only what rules read.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
 
 use super::content::is_shown;
@@ -32,7 +31,7 @@ pub fn fill(file: &Path, tree: &mut Tree, paths: &[TreePath]) -> Result<(), Fail
     if missing.is_empty() {
         return Ok(());
     }
-    let input = File::open(file).map_err(|e| Failure::io("open", file, &e))?;
+    let input = crate::regular::open(file).map_err(|e| Failure::io("open", file, &e))?;
     let again = read::decompress(input)
         .and_then(|(_, plain)| read::read_tar(plain, &|path, _| missing.contains(path), Rest::Dropped))
         .map_err(|e| Failure::new(format!("cannot read {} again: {e}", file.display())))?;

@@ -55,6 +55,18 @@ fn scan_bytes(bytes: &[u8]) -> Result<(Image, Vec<Finding>), Failure> {
     scan(file.path())
 }
 
+#[test]
+fn a_named_pipe_is_no_image() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(scan(&pipe).map(|_| ())));
+    let said = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits for the other end");
+    assert!(said.unwrap_err().message.ends_with("pipe: it is a named pipe, not a regular file"));
+}
+
 fn path(path: &str) -> TreePath {
     TreePath::parse(path).unwrap()
 }

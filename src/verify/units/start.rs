@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::facts::{Facts, Subject};
 use crate::finding::{Finding, Rule, Severity};
 use crate::systemd::boot::{Boot, Reach};
-use crate::systemd::edges::{self, EdgeKind, Strength};
+use crate::systemd::edges::{self, Edge, EdgeKind, Strength};
 use crate::systemd::search::{self, follow};
 use crate::systemd::unit_file::{UnitFile, words};
 use crate::tree::{Kind, Tree, TreePath};
@@ -209,6 +209,16 @@ pub fn ways<'f>(facts: &'f Facts, subject: &Subject) -> Vec<&'f Reach> {
     kept
 }
 
+/// The last step in words: `wants it by PLACE`, `binds to it by PLACE`, `activates it by a device (PLACE)`.
+pub(super) fn said(edge: &Edge) -> String {
+    let (verb, place) = (edge.kind.verb(), &edge.place);
+    match verb.split_once(' ') {
+        None | Some((_, "to" | "at")) => format!("{verb} it by {place}"),
+        Some(("runs", _)) => format!("{verb} it ({place})"),
+        Some((verb, how)) => format!("{verb} it {how} ({place})"),
+    }
+}
+
 fn start(facts: &Facts, subject: &Subject, way: &Reach) -> Finding {
     let unit = &subject.name;
     let last = &way.edge;
@@ -216,12 +226,12 @@ fn start(facts: &Facts, subject: &Subject, way: &Reach) -> Finding {
     let (rule, message, help) = match way.strength {
         Strength::Starts => (
             &STARTS_AT_BOOT,
-            format!("`{unit}` is started at boot: {by} {} it by {}", last.kind.verb(), last.place),
+            format!("`{unit}` is started at boot: {by} {}", said(last)),
             "remove the last step of the route, or what leads to it",
         ),
         Strength::Activates => (
             &ACTIVATED,
-            format!("`{unit}` would be started after boot: {by} {} it by {}", last.kind.verb(), last.place),
+            format!("`{unit}` would be started after boot: {by} {}", said(last)),
             "remove the trigger, or do not enable what carries it",
         ),
         Strength::Commands | Strength::Never => (

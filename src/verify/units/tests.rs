@@ -695,6 +695,24 @@ fn the_ledger_says_which_units_are_stopped() {
 }
 
 #[test]
+fn the_last_step_is_said_in_words() {
+    use crate::systemd::edges::{Edge, EdgeKind};
+    use crate::systemd::name::UnitName;
+    let words = [
+        (EdgeKind::Wants, "wants it by /x"),
+        (EdgeKind::BindsTo, "binds to it by /x"),
+        (EdgeKind::SysV, "wants it by a SysV link (/x)"),
+        (EdgeKind::Device, "activates it by a device (/x)"),
+        (EdgeKind::OnFailure, "starts it on failure (/x)"),
+        (EdgeKind::Command, "runs a command that starts it (/x)"),
+    ];
+    for (kind, want) in words {
+        let edge = Edge { kind, to: UnitName::parse("etcd.service").unwrap(), place: "/x".into() };
+        assert_eq!(start::said(&edge), want);
+    }
+}
+
+#[test]
 fn contents_that_are_not_there_are_a_hole() {
     use crate::tree::{Data, Kind, Place};
     let mut image = image(&[]);

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 use super::choose::Descriptor;
+use crate::finding::words::plain;
 use crate::finding::{Failure, Problem, Span};
 use crate::image::base::rules;
 use crate::tree::Digest;
@@ -33,7 +34,7 @@ struct Layout {
 impl Blobs<'_> {
     /// A finding about the layout: the message goes on after its name.
     pub fn wrong(&self, message: impl std::fmt::Display) -> Problem {
-        rules::OCI.finding(&self.name, format!("{} {message}", self.root.display())).at(self.span).into()
+        rules::OCI.finding(&self.name, format!("it {message}")).at(self.span).into()
     }
 
     /// Checks that it is a layout and reads its index.
@@ -43,14 +44,14 @@ impl Blobs<'_> {
         let metadata = metadata.map_err(|e| rules::unopened(&e, &self.root, &self.name, self.span))?;
         if !metadata.is_dir() {
             let help = "unpack it: `mkdir layout && tar -xf FILE -C layout`, and declare `oci = \"layout\"`";
-            let text = format!("{} is a file, not an OCI image layout on disk", self.root.display());
+            let text = "it is a file, not an OCI image layout on disk";
             return Err(rules::OCI.finding(&self.name, text).at(self.span).help(help).into());
         }
         if let Err(error) = std::fs::metadata(&marker) {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(Failure::io("read", &marker, &error).into());
             }
-            let text = format!("{} is no OCI image layout: it has no file `oci-layout`", self.root.display());
+            let text = "it is no OCI image layout: it has no file `oci-layout`";
             let help = "`skopeo copy docker://NAME oci:DIR:TAG` makes one; an unpacked root is declared by `dir`";
             return Err(rules::OCI.finding(&self.name, text).at(self.span).help(help).into());
         }
@@ -74,7 +75,7 @@ impl Blobs<'_> {
     /// A blob of any size, proven and at its beginning. `advance` is told how many bytes were read.
     pub fn open(&self, descriptor: &Descriptor, advance: &mut dyn FnMut(u64)) -> Result<File, Problem> {
         let path = self.path(&descriptor.digest)?;
-        let mut file = File::open(&path).map_err(|e| self.missing(&e, &path))?;
+        let mut file = crate::regular::open(&path).map_err(|e| self.missing(&e, &path))?;
         let failed = |e: io::Error| Failure::io("read", &path, &e);
         let mut sha = Sha256::new();
         let mut buffer = vec![0; 256 * 1024];
@@ -117,7 +118,7 @@ impl Blobs<'_> {
 
     /// A small file as a whole.
     fn document(&self, path: &Path) -> Result<Vec<u8>, Problem> {
-        let file = File::open(path).map_err(|e| self.missing(&e, path))?;
+        let file = crate::regular::open(path).map_err(|e| self.missing(&e, path))?;
         let mut bytes = Vec::new();
         file.take(DOCUMENT + 1).read_to_end(&mut bytes).map_err(|e| Failure::io("read", path, &e))?;
         if bytes.len() as u64 > DOCUMENT {
@@ -127,7 +128,8 @@ impl Blobs<'_> {
     }
 
     fn parse<T: DeserializeOwned>(&self, what: &str, bytes: &[u8]) -> Result<T, Problem> {
-        serde_json::from_slice(bytes).map_err(|e| self.wrong(format!("has {what}, which cannot be understood: {e}")))
+        serde_json::from_slice(bytes)
+            .map_err(|e| self.wrong(format!("has {what}, which cannot be understood: {}", plain(&e.to_string()))))
     }
 
     fn prove(&self, descriptor: &Descriptor, len: u64, found: Digest) -> Result<(), Problem> {
