@@ -78,7 +78,7 @@ fn all_is_well(registry: &Registry) {
     let others = ["mad1", "por1"].map(|node| registry.image(node).to_str().unwrap().to_owned());
     let said = registry.check("lis1", &[&others[0], &others[1]]).exits(0);
     for (code, times) in [("live-next-step", 3), ("live-votes", 1)] {
-        assert_eq!(said.stdout.matches(code).count(), times, "{code}\n{}", said.all());
+        assert_eq!(said.stdout.matches(&format!("[{code}]")).count(), times, "{code}\n{}", said.all());
     }
     said.says("without porto: 2 of 3 votes, 2 needed: writes go on");
 
