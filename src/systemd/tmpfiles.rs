@@ -133,6 +133,10 @@ fn matches(pattern: &str, path: &str) -> bool {
 
 fn create(tree: &mut Tree, line: &Line, changes: &mut Vec<Change>) {
     let Some(path) = target(tree, &line.path) else { return };
+    // The argument of `^` is the name of a credential, which an image does not have.
+    if line.modifiers.contains('^') {
+        return;
+    }
     let force = line.modifiers.contains('+');
     let there = tree.get(&path).is_some();
     let source = || match line.argument.is_empty() {
@@ -268,6 +272,7 @@ mod tests {
             ("z /etc/there 0755", &["/etc/there old"]),
             ("L /run/l - - - - /x", &[]),
             ("d /etc/new 0755", &[]),
+            ("f^ /etc/f - - - - some.credential", &[]),
             ("# L /etc/l - - - - /x", &[]),
             ("L etc/l - - - - /x", &[]),
         ];

@@ -258,8 +258,7 @@ fn devices(set: &UnitSet, all: &mut Vec<Trigger>) {
 /// Commands of units of users' managers, which run when a user logs in, or at boot for one that lingers.
 fn user_units(tree: &Tree, all: &mut Vec<Trigger>) {
     // Without libpam-systemd no manager of a user starts.
-    let pam = ["etc/pam.d/systemd-user", "usr/lib/pam.d/systemd-user"];
-    if !pam.iter().any(|service| follow(tree, &path(service)).is_some()) {
+    if !tree.entries.keys().any(|path| path.as_bytes().ends_with(b"/security/pam_systemd.so")) {
         return;
     }
     for directory in existing(tree, &USER_UNITS) {

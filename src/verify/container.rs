@@ -182,6 +182,9 @@ pub struct Seen<'a> {
     pub manifest: Option<NoManifest>,
 }
 
+/// Largest id that the seven octal digits of a header hold (ustar); a larger one is in a PAX record or in base 256.
+const LARGEST_OWNER: u32 = 0o777_7777;
+
 /// Checks the container.
 pub fn check(seen: &Seen, out: &mut Vec<Finding>) {
     let image = &seen.image.name;
@@ -197,6 +200,14 @@ pub fn check(seen: &Seen, out: &mut Vec<Finding>) {
             Ok(_) => continue,
         };
         out.push(NAME.finding(format!("{image}:{path}"), why));
+    }
+    for (path, entry) in &seen.image.tree.entries {
+        let large = [("user", entry.uid), ("group", entry.gid)].into_iter().find(|(_, id)| *id > LARGEST_OWNER);
+        if let Some((what, id)) = large {
+            let message =
+                format!("{what} {id} does not fit into a tar header: busybox tar reads it as 0, which is root");
+            out.push(MISREAD.finding(format!("{image}:{path}"), message).help("give it an id of at most 2097151"));
+        }
     }
     for path in seen.implied {
         let message = "something lies in this directory, and the archive does not list it";

@@ -3,7 +3,7 @@
 use time::OffsetDateTime;
 
 use super::access;
-use super::config::{https_host, is_unspecified};
+use super::config::{PATH, https_host, is_unspecified};
 use super::facts::{Node, Pair};
 use super::{SOON, rules};
 use crate::finding::Finding;
@@ -207,8 +207,15 @@ fn readable(node: &Node<'_>, pair: &Pair, out: &mut Vec<Finding>) {
             return;
         }
     };
-    for why in access::hindrances(tree, &pair.key_path, &user) {
-        out.push(rules::UNREADABLE.finding(&subject, format!("user `{name}` ({}) cannot read it: {why}", user.uid)));
+    let known = access::hindrances(tree, &pair.key_path, &user);
+    let message = |why: &String| format!("user `{name}` ({}) cannot read it: {why}", user.uid);
+    out.extend(known.iter().map(|why| rules::UNREADABLE.finding(&subject, message(why))));
+    let mut others = vec![pair.certificate_path.clone(), pair.authority_path.clone()];
+    // Once for the two pairs of etcd.
+    others.extend((pair.purpose == Use::Peer).then(|| TreePath::parse(PATH).unwrap_or_default()));
+    for path in others {
+        let new = access::hindrances(tree, &path, &user).into_iter().filter(|why| !known.contains(why));
+        out.extend(new.map(|why| rules::FILE_UNREADABLE.finding(node.at(&path), message(&why))));
     }
     for why in access::openings(tree, &pair.key_path, &user) {
         out.push(rules::OPEN.finding(&subject, why));

@@ -18,6 +18,7 @@ pub static RULES: &[&Rule] = &[
     &NOT_YET,
     &SOON,
     &UNREADABLE,
+    &FILE_UNREADABLE,
     &OPEN,
     &SHARED_KEY,
     &AUTHORITY_KEY,
@@ -146,6 +147,14 @@ pub static UNREADABLE: Rule = rule(
     "a private key cannot be read by the user that needs it",
     "etcd runs as user `etcd` and exits 1 with `permission denied`. The key's own mode is not all: every directory above \
      it must let the user through. Ids are those of the image's own `/etc/passwd` and `/etc/group`.",
+);
+/// etcd cannot read another of its files.
+pub static FILE_UNREADABLE: Rule = rule(
+    "tls-file-unreadable",
+    Severity::Error,
+    "a certificate, an authority or the configuration cannot be read by etcd",
+    "etcd reads its configuration, certificates and authorities as user `etcd`, after systemd has changed to it, and exits 1 \
+     with `permission denied`. None of them is secret: `0644` is right. Directories that are closed are said of the key.",
 );
 /// Others can get at the key.
 pub static OPEN: Rule = rule(

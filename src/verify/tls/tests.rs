@@ -468,6 +468,12 @@ fn every_rule_fires() {
         (&rules::EXPIRED, "lis1.tar.gz: /etc/etcd/pki/peer-ca.crt", &|_| {}, NOW + DAY * 3700),
         (&rules::NOT_YET, "lis1.tar.gz: /etc/etcd/pki/peer.crt", &|_| {}, NOW - DAY),
         (&rules::SOON, "lis1.tar.gz: /etc/etcd/pki/peer.crt", &|_| {}, NOW + DAY * 1800),
+        (
+            &rules::FILE_UNREADABLE,
+            "lis1.tar.gz: /etc/etcd/pki/peer.crt",
+            &|i| chmod(i, "lis1", "/etc/etcd/pki/peer.crt", 0o600),
+            NOW,
+        ),
         (&rules::UNREADABLE, "lis1.tar.gz: /etc/etcd/pki/peer.key", &|i| chmod(i, "lis1", "/etc/etcd/pki", 0o700), NOW),
         (
             &rules::UNREADABLE,

@@ -11,7 +11,7 @@ use crate::systemd::preset::Presets;
 use crate::systemd::search::{self, follow};
 use crate::systemd::tmpfiles;
 use crate::systemd::units::{Unit, UnitSet};
-use crate::tree::{Kind, TreePath};
+use crate::tree::{Kind, Tree, TreePath};
 use crate::verify::Image;
 
 /// Units that are stopped in every image, whatever its ledger says: the registry and its one handle.
@@ -84,8 +84,7 @@ impl<'a> Facts<'a> {
             self::boot(&UnitSet::new(&tree), &programs)
         });
         let (tree, changes) = tmpfiles::applied(&image.tree);
-        // What lies in /var starts nothing.
-        let matters = changes.iter().any(|change| !change.path.as_bytes().starts_with(b"var/"));
+        let matters = changes.iter().any(|change| may_start(&tree, &change.path, &subjects));
         let after_tmpfiles = matters.then(|| self::boot(&UnitSet::new(&tree), &programs));
         Facts { image, presets, boot, subjects, machine_id, after_presets, after_tmpfiles, set }
     }
@@ -100,6 +99,31 @@ impl<'a> Facts<'a> {
         let id = self.set.canonical(name);
         self.subjects.iter().any(|s| s.unit.id == id)
     }
+}
+
+/// Whether what tmpfiles.d made or removed may change what starts: where units and their like are read, and elsewhere
+/// what names a unit that must stay stopped or a command that starts any. It saves looking at the boot after.
+fn may_start(tree: &Tree, path: &TreePath, subjects: &[Subject]) -> bool {
+    const PLACES: [&str; 12] = [
+        "etc/systemd/",
+        "etc/init.d",
+        "etc/rc",
+        "etc/fstab",
+        "etc/udev/",
+        "etc/dbus-1/",
+        "usr/lib/systemd/",
+        "usr/lib/udev/",
+        "usr/local/",
+        "usr/share/dbus-1/",
+        "lib/systemd/",
+        "sbin/",
+    ];
+    if PLACES.iter().any(|place| path.as_bytes().starts_with(place.as_bytes())) {
+        return true;
+    }
+    let text = follow(tree, path).and_then(|end| tree.content(&end).ok()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    text.contains("systemctl") || subjects.iter().any(|subject| text.contains(subject.unit.id.stem()))
 }
 
 /// The units that the image's ledger calls stopped, and those that always are, less those that it calls enabled.

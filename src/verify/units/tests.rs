@@ -350,7 +350,7 @@ const TABLE: &[(&str, Mutation, &[&str])] = &[
         &[
             ("L/systemd-logind.service", "[Service]\nExecStart=/usr/bin/true\n"),
             ("E/multi-user.target.wants/systemd-logind.service", "-> x"),
-            ("/usr/lib/pam.d/systemd-user", "session required pam_systemd.so\n"),
+            ("/usr/lib/x86_64-linux-gnu/security/pam_systemd.so", ""),
             ("/etc/systemd/user/x.service", "[Service]\nExecStart=/bin/systemctl start etcd\n"),
         ],
         COMMAND,
