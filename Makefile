@@ -44,6 +44,10 @@ test: packages-test ## Everything: format, lints, guards, all tests
 	@# One at a time: they boot machines and run registries with deadlines, and each may use every processor.
 	cargo test --locked --no-fail-fast --test it -- --test-threads 1
 
+.PHONY: corpus
+corpus: packages-test ## Every mutation of the corpus with its boot, its etcds and its readers; `make test` takes a sample
+	FITOUT_CORPUS=all cargo test --locked --test it -- --test-threads 1 --nocapture corpus
+
 .PHONY: golden
 golden: ## Update the golden files of the shipped overlays
 	UPDATE_GOLDEN=1 SNAPSHOTS=overwrite cargo test --locked --lib

@@ -1,23 +1,12 @@
 //! The older Debian: etcd 3.4.23 and systemd 252, through build, verify, and the gate with its check.
 
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 
-use crate::common::{Said, fitout, kept_example, run};
+use crate::common::{Debian, Said, built_on, fitout, run};
 
-/// `examples/three-site` over bookworm, built once.
+/// `examples/three-site` over bookworm.
 fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let mesh = kept_example("three-site", "bookworm");
-        let file = mesh.join("mesh.toml");
-        let text = std::fs::read_to_string(&file).expect("mesh.toml");
-        assert!(text.contains("debian = \"trixie\""));
-        std::fs::write(&file, text.replace("debian = \"trixie\"", "debian = \"bookworm\"")).expect("mesh.toml");
-        run(&mesh, &["pki", "init"]).exits(0);
-        run(&mesh, &["build"]).exits(0);
-        mesh
-    })
+    built_on(Debian::Bookworm)
 }
 
 /// Nothing but what is known against that etcd, with and without the declaration.

@@ -121,13 +121,50 @@ pub fn kept_example(name: &str, directory: &str) -> PathBuf {
 
 /// `examples/three-site`, with authorities, built once for all tests. Do not change it: copy what you change.
 pub fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let mesh = kept_example("three-site", "built");
+    built_on(Debian::Trixie)
+}
+
+/// The versions of Debian that images are built on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Debian {
+    /// systemd 257, etcd 3.5.16.
+    Trixie,
+    /// systemd 252, etcd 3.4.23.
+    Bookworm,
+}
+
+impl Debian {
+    /// Its name.
+    pub fn suite(self) -> &'static str {
+        match self {
+            Debian::Trixie => "trixie",
+            Debian::Bookworm => "bookworm",
+        }
+    }
+}
+
+/// [`built`], on one or the other Debian.
+pub fn built_on(debian: Debian) -> &'static Path {
+    static BUILT: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    let (cell, directory) = match debian {
+        Debian::Trixie => (&BUILT[0], "built"),
+        Debian::Bookworm => (&BUILT[1], "built-bookworm"),
+    };
+    cell.get_or_init(|| {
+        let mesh = kept_example("three-site", directory);
+        let file = mesh.join("mesh.toml");
+        let text = std::fs::read_to_string(&file).expect("mesh.toml");
+        let suite = format!("debian = \"{}\"", debian.suite());
+        std::fs::write(&file, text.replace("debian = \"trixie\"", &suite)).expect("mesh.toml");
         run(&mesh, &["pki", "init"]).exits(0);
         run(&mesh, &["build"]).exits(0);
         mesh
     })
+}
+
+/// The image of a node of [`built_on`].
+pub fn image_of(debian: Debian, node: &str) -> PathBuf {
+    built_on(debian).join("dist").join(format!("{node}.tar.gz"))
 }
 
 /// A private copy of [`built`], images included.
