@@ -278,7 +278,7 @@ fn replacement(registry: &mut Registry) {
         ("live-member-learner", "has no vote"),
         ("live-member-unstarted", "has never been started"),
         ("live-unreachable", "127.77.0.12"),
-        ("live-wrong-state", "was added to a living registry"),
+        ("live-wrong-state", "was added to a registry that lives"),
     ];
     // The rest of the first sequence and what is printed now are the same work; the latter is done.
     let found = registry.finds("added", "por1", &[], &added);
