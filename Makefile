@@ -8,7 +8,7 @@ SHELL := /bin/bash
 # What a build needs, what a run needs, and what only the tests compare with.
 BUILD_PACKAGES := gcc protobuf-compiler
 RUN_PACKAGES   := mmdebstrap gpg systemd-container iproute2 util-linux
-TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl curl python3 zstd xz-utils
+TEST_PACKAGES  := etcd-client libarchive-tools busybox openssl openssh-client curl python3 zstd xz-utils
 
 # Where cargo puts what it builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)

@@ -178,8 +178,9 @@ fn named(unit: &Unit, all: &mut Vec<Edge>, unresolved: &mut Vec<Unresolved>) {
         // Dependencies cannot be reset, so empty assignments say nothing.
         for (path, assignment) in unit.all(section, key) {
             let place = format!("{path}:{}: {key}={}", assignment.line, assignment.value);
-            for name in words(&assignment.value) {
-                push(unit, all, unresolved, kind, &name, &place);
+            // Quotes are no quotes here: a name in them is no name (`config_parse_unit_deps`; a boot shows it).
+            for name in assignment.value.split_ascii_whitespace() {
+                push(unit, all, unresolved, kind, name, &place);
             }
         }
     }
@@ -350,6 +351,7 @@ mod tests {
     fn what_a_unit_leads_to() {
         let table: &[(&str, &str, &[&str])] = &[
             ("a.target", "[Unit]\nWants=b.service c.service\nWants=\n", &["Wants b.service", "Wants c.service"]),
+            ("a.target", "[Unit]\nWants=\"b.service\" 'c.service'\n", &[]),
             ("a.target", "[Unit]\nRequisite=b.service\n[Install]\nAlso=c.service", &["Requisite b.service"]),
             (
                 "a.target",

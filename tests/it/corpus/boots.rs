@@ -460,9 +460,9 @@ pub const ROWS: &[Row] = &[
         Starts, "disabled", &["unit-starts-at-boot"], "",
     ),
     boot(
-        "quotes around the name",
+        "quotes around the name, which are taken for a part of it",
         r#"bytes $E/multi-user.target.d/x.conf '[Unit]\nWants="etcd.service"\n'"#,
-        Starts, "disabled", &["unit-starts-at-boot"], "",
+        Stays, "disabled", &[], "",
     ),
     boot(
         "ends of line of another system",

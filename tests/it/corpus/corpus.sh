@@ -7,9 +7,9 @@
 #   PLAN/rows/N/base        NAME
 #   PLAN/rows/N/name        for messages
 #   PLAN/rows/N/change      shell text, run in the root of the row's tree, with the helpers below
-#   PLAN/rows/N/probes      words: enabled, preset, registry, boot
+#   PLAN/rows/N/probes      words: enabled, preset, registry, key, login, boot
 #   PLAN/rows/N/await       of a boot: `start`, `nothing`, or `again` (nothing, and a start at the boot after that)
-#   PLAN/rows/N/after       of a boot: shell text that is run inside when it has ended without a start; may be empty
+#   PLAN/rows/N/after       of a key or log-in: the path or user; of a boot: shell text that is run inside when it has ended without a start; may be empty
 # It writes PLAN/rows/N/changes.tar, an overlay's upper directory, and PLAN/rows/N/truth.json.
 #
 # Like the gate it leaves nothing behind: mounts and processes go with the namespaces, the control group is removed.
@@ -267,6 +267,38 @@ probe_enabled() { # DIRECTORY
     say ",\"own\":\"$(SYSTEMD_OFFLINE=1 chroot "$1/root" systemctl is-enabled etcd.service 2>/dev/null || true)\""
 }
 
+# What two programs read as a private key, and whose it is.
+probe_key() { # DIRECTORY PATH
+    local file=$1/root/$2 found=none public own
+    cp "$file" "$1/key"
+    chmod 600 "$1/key"
+    if public=$(openssl pkey -in "$1/key" -passin pass: -pubout 2>/dev/null ||
+        openssl pkey -in "$1/key" -inform DER -passin pass: -pubout 2>/dev/null); then
+        found=foreign
+        for own in "$1"/root/etc/etcd/pki/*.key; do
+            if [ "$public" = "$(openssl pkey -in "$own" -pubout 2>/dev/null)" ]; then found=own; fi
+        done
+        for own in "$plan/base/$base/files"/etc/etcd/pki/*.key; do
+            if [ "$public" = "$(openssl pkey -in "$own" -pubout)" ]; then found=other; fi
+        done
+    elif ssh-keygen -y -P '' -f "$1/key" >/dev/null 2>&1; then
+        found=foreign
+    elif openssl pkcs12 -in "$1/key" -passin pass:x -nodes 2>/dev/null | grep -q 'PRIVATE KEY'; then
+        found=container
+    elif openssl pkey -in "$1/key" -passin pass:x -noout 2>/dev/null; then
+        found=encrypted
+    fi
+    say ",\"key\":\"$found\""
+}
+
+# Whether nobody becomes a user without a password.
+probe_login() { # DIRECTORY USER
+    local id enters=false
+    if id=$(timeout 10 chroot --userspec=65534:65534 --groups= "$1/root" su "$2" -c 'id -un; true' </dev/null 2>/dev/null) &&
+        [ -n "$id" ]; then enters=true; fi
+    say ",\"enters\":$enters"
+}
+
 # What is enabled after a `preset`, in a tree of its own.
 probe_preset() { # DIRECTORY
     mkdir "$1/preset-upper" "$1/preset-work" "$1/preset"
@@ -349,6 +381,8 @@ run_row() { # NUMBER
         enabled) probe_enabled "$directory" ;;
         preset) probe_preset "$directory" ;;
         registry) probe_registry "$directory" ;;
+        key) probe_key "$directory" "$(cat "$row/after")" ;;
+        login) probe_login "$directory" "$(cat "$row/after")" ;;
         boot) probe_boot "$directory" "$group/$1" "$(cat "$row/await")" "$(cat "$row/after")" ;;
         esac
     done

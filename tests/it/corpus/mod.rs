@@ -16,6 +16,7 @@ mod presets;
 mod readers;
 mod registry;
 mod runner;
+mod secrets;
 mod verdict;
 
 use serde_json::Value;
@@ -59,6 +60,10 @@ pub enum Truth {
     Refused,
     /// What `is-enabled` says of etcd before and after `systemctl preset`, by the image's own.
     Preset(&'static str, &'static str),
+    /// What openssl and ssh-keygen find at a path: `none`, or whose private key it is.
+    Key(&'static str, &'static str),
+    /// Whether a stranger becomes this user by `su` without a password.
+    Login(&'static str, bool),
     /// What two etcds, the kernel and a client say.
     Registry(Registry),
 }
@@ -104,7 +109,7 @@ struct Case {
 }
 
 fn all() -> impl Iterator<Item = &'static Row> {
-    [boots::ROWS, machine_ids::ROWS, presets::ROWS, registry::ROWS].into_iter().flatten()
+    [boots::ROWS, machine_ids::ROWS, presets::ROWS, registry::ROWS, secrets::ROWS].into_iter().flatten()
 }
 
 /// The rows of this run: each on one of its two images by turns, on both in the whole. Of the costly truths every
@@ -234,6 +239,15 @@ fn disagreements(case: &Case, verdict: &Verdict, truth: &Value) -> Vec<String> {
             wants(*is.0 == before && *is.1 == after, format!("`is-enabled` says {is:?}, not {:?}", (before, after)));
             let enables = after == "enabled" && before != after;
             wants(has(&["preset-enables"]) == enables, format!("the table says {:?}", row.codes));
+        }
+        Truth::Key(_, found) => {
+            wants(truth["key"] == found, format!("what is read there is {}", truth["key"]));
+            let alarm = row.codes.iter().any(|code| code.starts_with("private-key-") || *code == "ssh-host-key");
+            wants(alarm == (found != "none"), format!("the table says {:?}", row.codes));
+        }
+        Truth::Login(_, enters) => {
+            wants(truth["enters"] == enters, format!("`su` enters: {}", truth["enters"]));
+            wants(has(&["password-none"]) == enters, format!("the table says {:?}", row.codes));
         }
         Truth::Registry(want) => {
             let sound = !want.refused

@@ -88,6 +88,8 @@ fn probes(case: &Case) -> (&'static str, &'static str, &'static str) {
         }
         Truth::FirstBoot(_) | Truth::Refused => (if full { "boot" } else { "" }, "nothing", ""),
         Truth::Preset(..) => ("enabled preset", "", ""),
+        Truth::Key(path, _) => ("key", "", path),
+        Truth::Login(user, _) => ("login", "", user),
         Truth::Registry(_) => (if full { "registry" } else { "" }, "", ""),
     }
 }
