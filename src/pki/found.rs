@@ -195,6 +195,7 @@ fn spki(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pki::testing::{begin, pem as section};
     use std::process::{Command, Stdio};
 
     fn run(program: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
@@ -245,7 +246,7 @@ mod tests {
         assert_eq!(from_pem(&other), plain(None));
         let older = openssl(&["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], b"");
         let older = openssl(&["rsa", "-traditional", "-aes128", "-passout", "pass:x"], &older);
-        assert!(older.starts_with(b"-----BEGIN RSA PRIVATE KEY-----\nProc-Type"));
+        assert!(older.starts_with(format!("{}\nProc-Type", begin("RSA PRIVATE KEY")).as_bytes()));
         assert_eq!(from_pem(&older), Some(Found { form: Form::Encrypted, public: None }));
     }
 
@@ -274,19 +275,19 @@ mod tests {
         ];
         std::fs::write(at("ssh"), bytes.concat()).unwrap();
         let base64 = String::from_utf8(openssl(&["base64", "-in", &at("ssh")], b"")).unwrap();
-        let section = format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{base64}-----END OPENSSH PRIVATE KEY-----\n");
-        assert_eq!(from_pem(section.as_bytes()), Some(Found { form: Form::OpenSsh, public: Some(digest) }));
+        let text = section("OPENSSH PRIVATE KEY", &base64);
+        assert_eq!(from_pem(text.as_bytes()), Some(Found { form: Form::OpenSsh, public: Some(digest) }));
     }
 
     #[test]
     fn texts_about_keys_are_none() {
         let cases = [
-            "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAyourkeyhere...\n-----END RSA PRIVATE KEY-----\n",
-            "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xfn/\n-----END RSA PRIVATE KEY-----\n",
-            "-----BEGIN PRIVATE KEY-----\nPASTE YOUR KEY HERE\n-----END PRIVATE KEY-----\n",
-            "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
-            "-----BEGIN OPENSSH PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END OPENSSH PRIVATE KEY-----\n",
-            "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n",
+            section("RSA PRIVATE KEY", "MIIEowIBAAKCAQEAyourkeyhere...\n"),
+            section("RSA PRIVATE KEY", "MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn/\n"),
+            section("PRIVATE KEY", "PASTE YOUR KEY HERE\n"),
+            section("PRIVATE KEY", ""),
+            section("OPENSSH PRIVATE KEY", "MIIEowIBAAKCAQEA\n"),
+            section("CERTIFICATE", "MAMCAQE=\n"),
         ];
         for text in cases {
             assert_eq!(from_pem(text.as_bytes()), None, "{text}");

@@ -146,7 +146,7 @@ mod tests {
         let key = rcgen::KeyPair::generate().unwrap();
         let right = Passphrase::new("correct horse").unwrap();
         let pem = to_pem(key.serialized_der(), Some(&right)).unwrap();
-        assert!(pem.starts_with("-----BEGIN ENCRYPTED PRIVATE KEY-----"), "{}", *pem);
+        assert!(pem.starts_with(&crate::pki::testing::begin(ENCRYPTED)), "{}", *pem);
         let plain = openssl(&["pkey", "-passin", "pass:correct horse"], pem.as_bytes());
         assert_eq!(public_key_digest(&plain), public_key_digest(key.serialize_pem()));
         assert_eq!(from_pem(pem.as_bytes(), Some(&right)).unwrap().as_slice(), key.serialized_der());

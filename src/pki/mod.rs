@@ -12,6 +12,8 @@ pub mod request;
 pub mod rules;
 pub mod source_address;
 pub mod store;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use inspect::Certificate;
 pub use passphrase::Passphrase;

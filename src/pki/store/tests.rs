@@ -8,6 +8,7 @@ use time::macros::datetime;
 
 use super::*;
 use crate::declaration::{self, Files as Library};
+use crate::pki::testing::begin;
 
 const NOW: OffsetDateTime = datetime!(2026-11-30 12:00:00 UTC);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -318,7 +319,7 @@ fn encrypted_stores_open_with_the_passphrase_only() {
     drop(store);
     for file in ["authority/peer.key", "authority/client.key", "nodes/edge1/client.key"] {
         let text = std::fs::read_to_string(path.join(file)).unwrap();
-        assert!(text.starts_with("-----BEGIN ENCRYPTED PRIVATE KEY-----"), "{file}");
+        assert!(text.starts_with(&begin("ENCRYPTED PRIVATE KEY")), "{file}");
         // A checkout opens the mode; that does not matter for encrypted keys.
         std::fs::set_permissions(path.join(file), std::fs::Permissions::from_mode(0o644)).unwrap();
     }
@@ -332,7 +333,7 @@ fn encrypted_stores_open_with_the_passphrase_only() {
     };
     let again = issue(&with(Some("correct horse")).unwrap(), &mesh, "edge1", NOW, Issue::Refused).unwrap();
     assert_eq!(again.client.key_pem, first.client.key_pem);
-    assert!(again.client.key_pem.unwrap().starts_with("-----BEGIN PRIVATE KEY-----"), "images carry it plain");
+    assert!(again.client.key_pem.unwrap().starts_with(&begin("PRIVATE KEY")), "images carry it plain");
     for (text, want) in [(Some("wrong"), "does not open"), (None, "there is no passphrase")] {
         let all = findings(with(text).unwrap_err());
         assert_eq!(all.len(), 1, "said once: {all:?}");

@@ -67,7 +67,7 @@ fn what_differs_is_said_in_its_kind() {
         ),
         (
             "nor is a text that becomes a private key",
-            |t| put(t, "/etc/text", "-----BEGIN PRIVATE KEY-----\nMC4CAQ==\n-----END PRIVATE KEY-----\n"),
+            |t| put(t, "/etc/text", &crate::pki::testing::pem("PRIVATE KEY", "MC4CAQ==\n")),
             &["~ /etc/text [Content] Secret"],
         ),
         (

@@ -157,11 +157,12 @@ fn is_key(rest: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pki::testing::{begin, pem as section};
 
     const BASE64: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgevZzL1gdAFr88hb2";
 
     fn pem(label: &str, gap: &str) -> String {
-        format!("-----BEGIN {label}-----{gap}{BASE64}\n-----END {label}-----\n")
+        format!("{}{gap}{BASE64}\n-----END {label}-----\n", begin(label))
     }
 
     #[test]
@@ -174,16 +175,16 @@ mod tests {
             pem("OPENSSH PRIVATE KEY", "\n"),
             pem("PRIVATE KEY", "\n    "),
             pem("PRIVATE KEY", "\\n"),
-            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n".into(),
+            begin("RSA PRIVATE KEY") + "\nProc-Type: 4,ENCRYPTED\n",
             format!("certificate\n{}{}", pem("CERTIFICATE", "\n"), pem("PRIVATE KEY", "\n")),
         ];
         let no = [
             pem("CERTIFICATE", "\n"),
             pem("PUBLIC KEY", "\n"),
             pem("PGP PRIVATE KEY BLOCK", "\n"),
-            "-----BEGIN OPENSSH PRIVATE KEY-----\n\0".into(),
-            "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n".into(),
-            "a file that begins with -----BEGIN PRIVATE KEY-----".into(),
+            begin("OPENSSH PRIVATE KEY") + "\n\0",
+            section("PRIVATE KEY", ""),
+            "a file that begins with ".to_owned() + &begin("PRIVATE KEY"),
         ];
         for text in &yes {
             assert_eq!(sections(text.as_bytes()).len(), 1, "{text}");
@@ -213,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_section_without_end_is_bounded() {
-        let text = format!("-----BEGIN PRIVATE KEY-----\n{}", "A".repeat(3 * LONGEST));
+        let text = format!("{}\n{}", begin("PRIVATE KEY"), "A".repeat(3 * LONGEST));
         let found = sections(text.as_bytes());
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [LONGEST]);
-        let cut = "-----BEGIN PRIVATE KEY-----\n".to_owned() + BASE64;
+        let cut = begin("PRIVATE KEY") + "\n" + BASE64;
         assert_eq!(sections(cut.as_bytes()), [cut.as_bytes()]);
     }
 }

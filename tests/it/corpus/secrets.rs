@@ -82,7 +82,7 @@ pub const ROWS: &[Row] = &[
     key("key: only a certificate", "cp $PKI/peer.crt root/x", "root/x", "none", NOTHING),
     key(
         "key: only its headline",
-        "put usr/share/doc/x 'A key begins with' '-----BEGIN PRIVATE KEY-----' 'and ends so.'",
+        "put usr/share/doc/x 'A key begins with' '-----BEGIN PRIVATE ''KEY-----' 'and ends so.'",
         "usr/share/doc/x",
         "none",
         NOTHING,
