@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use super::{Exit, Global, Ui, VerbResult, project};
-use crate::etcd::birth::ClusterState;
 use crate::finding::record::{Case, Outcome};
 use crate::finding::{Failure, Finding, Problem};
 use crate::image::manifest::Manifest;
@@ -16,7 +15,7 @@ use crate::pki::store::Public;
 use crate::tree::Tree;
 use crate::tree::compare::Change;
 use crate::verify::diff::{self, Attributes, Content, Difference, PathDifference, Side, UnitDifference, UnitState};
-use crate::verify::{self, Image, declared};
+use crate::verify::{self, Image};
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
@@ -99,13 +98,8 @@ fn declared(global: &Global, ui: &Ui, image: &Image) -> Result<(Tree, Manifest),
     };
     let cache = project::cache(global)?;
     let project = project::prepare(global, ui, &cache, false)?;
-    let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
-    let Some(node) = node else { return Err(declared::other_mesh(image, manifest, &global.mesh_directory()).into()) };
-    let state: ClusterState = manifest.cluster_state;
-    let pki = Public::open(&global.pki_directory())?.node(&project.mesh, node)?;
-    let fitted = project.fit(node, state, &pki)?;
-    let expected = project.manifest(node, state, &fitted);
-    Ok((project.compose(node, state, &fitted)?.tree, expected))
+    let store = Public::open(&global.pki_directory())?;
+    Ok(project::again(&project, &store, global, image, manifest)??)
 }
 
 fn objects(ui: &Ui, difference: &Difference, names: &[String; 2], brief: bool) {

@@ -5,10 +5,14 @@ use std::num::NonZeroUsize;
 use super::{Global, Ui, rules};
 use crate::declaration::{self, Loaded};
 use crate::finding::record::DECLARATION;
-use crate::finding::{Failure, Problem, has_errors};
+use crate::finding::{Failure, Finding, Problem, has_errors};
 use crate::image::cache::Cache;
+use crate::image::manifest::Manifest;
 use crate::image::project::{Project, Tools};
+use crate::pki::store::Public;
 use crate::process;
+use crate::tree::Tree;
+use crate::verify::{Image, declared};
 
 /// Opens the cache that the options name.
 ///
@@ -55,6 +59,25 @@ pub fn planned(loaded: Loaded, ui: &Ui, cache: &Cache, locked: bool) -> Result<P
     ui.applied(DECLARATION, &rules::of_declaration());
     ui.findings(&project.warnings);
     Ok(project)
+}
+
+/// What the declaration makes now of the node that an image says it is of; the inner error is that it has none.
+///
+/// # Errors
+/// When the store cannot be read, or the node cannot be rendered.
+pub fn again(
+    project: &Project,
+    store: &Public,
+    global: &Global,
+    image: &Image,
+    manifest: &Manifest,
+) -> Result<Result<(Tree, Manifest), Finding>, Problem> {
+    let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
+    let Some(node) = node else { return Ok(Err(declared::other_mesh(image, manifest, &global.mesh_directory()))) };
+    let pki = store.node(&project.mesh, node)?;
+    let fitted = project.fit(node, manifest.cluster_state, &pki)?;
+    let tree = project.compose(node, manifest.cluster_state, &fitted)?.tree;
+    Ok(Ok((tree, project.manifest(node, manifest.cluster_state, &fitted))))
 }
 
 /// `SOURCE_DATE_EPOCH`, when set.

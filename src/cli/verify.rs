@@ -116,18 +116,14 @@ fn compare(global: &Global, ui: &Ui, images: &[&Image]) -> Result<Vec<Finding>, 
     let mut findings = Vec::new();
     for image in images {
         let Some(manifest) = &image.manifest else { continue };
-        let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
-        let Some(node) = node else {
-            findings.push(declared::other_mesh(image, manifest, &global.mesh_directory()));
-            continue;
-        };
-        let pki = store.node(&project.mesh, node)?;
-        let fitted = project.fit(node, manifest.cluster_state, &pki)?;
-        let composed = project.compose(node, manifest.cluster_state, &fitted)?;
-        let expected = project.manifest(node, manifest.cluster_state, &fitted);
-        let mut found = Vec::new();
-        declared::check(image, manifest, &expected, &composed.tree, &mut found);
-        findings.extend(verify::about(&image.name, found));
+        match project::again(&project, &store, global, image, manifest)? {
+            Ok((tree, expected)) => {
+                let mut found = Vec::new();
+                declared::check(image, manifest, &expected, &tree, &mut found);
+                findings.extend(verify::about(&image.name, found));
+            }
+            Err(other) => findings.push(other),
+        }
     }
     Ok(findings)
 }

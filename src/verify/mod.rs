@@ -10,6 +10,8 @@ pub mod ledger;
 mod locate;
 pub mod mesh;
 pub mod scan;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod units;
 

@@ -15,9 +15,6 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(super) use tests::manifest as test_manifest;
-
 pub use proof::{Proof, SubjectProof};
 
 pub use facts::Facts;

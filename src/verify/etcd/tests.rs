@@ -57,7 +57,7 @@ fn image(config: &str) -> Image {
         ("/etc/etcd/pki/peer-ca.crt", "x"),
     ]);
     tree.insert(TreePath::parse(DATA).unwrap(), Entry::directory(0o700).owned(100, 101));
-    let mut manifest = crate::verify::units::test_manifest();
+    let mut manifest = crate::verify::testing::manifest();
     let peer = |name: &str, address: &str| (name.to_owned(), format!("https://{address}:2380"));
     let peers = [peer("lis1", "10.77.0.11"), peer("por1", "10.77.0.21"), peer("arb1", "10.77.0.31")].into();
     manifest.birth = Birth::of(1, "harbour-g1".into(), peers);

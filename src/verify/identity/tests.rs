@@ -1,10 +1,12 @@
 //! Images with one thing too many, each with the codes that it must give.
 
 use super::*;
-use crate::overlay::ledger::{Origin, Scope};
+use crate::overlay::ledger::Scope;
 use crate::pki::key::public_key_digest;
+use crate::pki::testing::begin;
 use crate::systemd::testing::{put, tree};
 use crate::verify::scan::private_keys;
+use crate::verify::testing::{self, record};
 use crate::verify::units;
 
 /// A node's image: its name, a key of its own, and a Debian package that ships a key.
@@ -40,7 +42,7 @@ impl Set {
                 "[Unit]\nConditionFirstBoot=yes\n[Service]\nType=oneshot\nExecStart=ssh-keygen -A\n",
             ),
         ]);
-        let mut manifest = units::test_manifest();
+        let mut manifest = testing::manifest();
         manifest.node = node.to_owned();
         manifest.base_hostname = "vm".to_owned();
         let mut image = Image {
@@ -71,22 +73,6 @@ impl Set {
         codes.sort_unstable();
         codes.dedup();
         codes
-    }
-}
-
-fn record(action: Action, scope: Scope) -> Record {
-    Record {
-        action,
-        kind: "file".into(),
-        mode: "0644".into(),
-        uid: 0,
-        gid: 0,
-        sha256: None,
-        target: None,
-        public_key: None,
-        scope,
-        origin: Origin { overlay: "app".into(), file: "overlays/app/root/x".into(), by: String::new() },
-        replaced: None,
     }
 }
 
@@ -258,7 +244,7 @@ const KEYS: &[KeyCase] = &[
             put(
                 &mut i.tree,
                 "/usr/share/doc/x",
-                "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEAyourkeygoeshere0123456789\n",
+                &format!("{}\nMIIEowIBAAKCAQEAyourkeygoeshere0123456789\n", begin("PRIVATE KEY")),
             )
         },
         &[],

@@ -2,27 +2,11 @@
 
 use super::*;
 use crate::etcd::birth::Birth;
-use crate::overlay::ledger::{Action, Ledger, Origin, Record, Scope};
+use crate::overlay::ledger::{Action, Ledger, Scope};
 use crate::systemd::testing::{put, tree};
 use crate::tree::TreePath;
 use crate::verify::scan::private_keys;
-use crate::verify::units::test_manifest;
-
-fn record(scope: Scope) -> Record {
-    Record {
-        action: Action::Added,
-        kind: "file".into(),
-        mode: "0644".into(),
-        uid: 0,
-        gid: 0,
-        sha256: None,
-        target: None,
-        public_key: None,
-        scope,
-        origin: Origin { overlay: "app".into(), file: "overlays/app/root/x".into(), by: String::new() },
-        replaced: None,
-    }
-}
+use crate::verify::testing::{self, record};
 
 const WIREGUARD: &str = "/etc/wireguard/mesh.conf";
 const SERVICE_KEY: &str = "/etc/app/tls.key";
@@ -35,7 +19,7 @@ fn image(node: &str, address: &str, profile: &str) -> Image {
         (WIREGUARD, &format!("[Interface]\nPrivateKey = {node}\n")),
         (SERVICE_KEY, "-"),
     ]);
-    let mut manifest = test_manifest();
+    let mut manifest = testing::manifest();
     manifest.node = node.into();
     manifest.address = address.parse().unwrap();
     manifest.profile = profile.into();
@@ -48,8 +32,9 @@ fn image(node: &str, address: &str, profile: &str) -> Image {
         (SERVICE_KEY, Scope::Node),
         ("/etc/profile", Scope::Profile),
     ];
-    manifest.ledger =
-        Ledger { records: scopes.map(|(path, scope)| (path.to_owned(), record(scope))).into_iter().collect() };
+    manifest.ledger = Ledger {
+        records: scopes.map(|(path, scope)| (path.to_owned(), record(Action::Added, scope))).into_iter().collect(),
+    };
     Image {
         name: format!("{node}.tar.gz"),
         tree,
@@ -199,7 +184,7 @@ const CASES: &[Case] = &[
                 parameters.serial_number = Some(7u64.into());
                 let certificate = parameters.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
                 write(image, "/etc/app/tls.crt", &certificate.pem());
-                manifest(image).ledger.records.insert("/etc/app/tls.crt".into(), record(Scope::Node));
+                manifest(image).ledger.records.insert("/etc/app/tls.crt".into(), record(Action::Added, Scope::Node));
             }
         },
         &["mesh-shared por1.tar.gz: /etc/app/tls.crt"],
