@@ -8,6 +8,8 @@ pub mod regular;
 
 pub mod declaration;
 
+pub mod layout;
+
 pub mod etcd;
 
 pub mod tree;

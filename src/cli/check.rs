@@ -29,17 +29,8 @@ pub struct Args {
     #[arg(long)]
     replace: bool,
     /// How long to wait for the registry, in seconds; all endpoints are asked at once
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = super::registry::access::seconds)]
     timeout: Duration,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if (0.1..=3600.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err("must be between 0.1 and 3600 seconds".to_owned())
-    }
 }
 
 /// Checks each image. What is said of the registry alone is the same for every image, and is printed once.

@@ -10,6 +10,7 @@ pub mod init;
 pub mod pki;
 pub mod plan;
 pub mod project;
+pub mod registry;
 pub mod render;
 pub mod report;
 pub mod rules;
@@ -129,6 +130,8 @@ pub enum Verb {
     Schema(schema::Args),
     /// Make the certificate store, issue certificates, show how they stand
     Pki(pki::Args),
+    /// Work with the living registry: bootstrap it, look at it, its claims and its members
+    Registry(registry::Args),
 }
 
 impl Verb {
@@ -147,6 +150,7 @@ impl Verb {
             Verb::Explain(_) => "explain",
             Verb::Schema(_) => "schema",
             Verb::Pki(_) => "pki",
+            Verb::Registry(_) => "registry",
         }
     }
 }
@@ -180,6 +184,7 @@ pub fn main() -> i32 {
         Verb::Explain(args) => explain::run(args, global, &ui),
         Verb::Schema(args) => schema::run(args, global, &ui),
         Verb::Pki(args) => pki::run(args, global, &ui),
+        Verb::Registry(args) => registry::run(args, global, &ui),
     };
     let exit = match result {
         Ok(exit) => exit,

@@ -94,6 +94,26 @@ impl Client {
         Ok((status, start.elapsed()))
     }
 
+    /// The leader that this member knows.
+    ///
+    /// # Errors
+    /// When the status is not answered in time.
+    pub fn leader(&self, deadline: Instant) -> Result<Option<Id>, Trouble> {
+        let status = self.with(deadline, async |mut client| client.status().await)?;
+        Ok((status.leader() != 0).then(|| Id(status.leader())))
+    }
+
+    /// Any request of etcd-client's, until a deadline. All of its clones share one connection.
+    ///
+    /// # Errors
+    /// What etcd says, or [`Kind::Silent`] when it says nothing in time.
+    pub fn with<T, F>(&self, deadline: Instant, request: F) -> Result<T, Trouble>
+    where
+        F: AsyncFnOnce(etcd_client::Client) -> Result<T, etcd_client::Error>,
+    {
+        self.call(deadline, request(self.inner.clone()))
+    }
+
     /// Writes a key.
     ///
     /// # Errors

@@ -32,6 +32,11 @@ impl Endpoint {
         Ok(Endpoint { port: CLIENT_PORT, ..peer })
     }
 
+    /// The endpoint of the member at this address, as the overlay `etcd` renders it.
+    pub fn of_address(address: IpAddr) -> Endpoint {
+        Endpoint { tls: true, host: address.to_string(), port: CLIENT_PORT }
+    }
+
     /// The host as an address, when it is one.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()

@@ -12,6 +12,7 @@ pub mod handshake;
 pub mod judge;
 pub mod metrics;
 pub mod observe;
+pub mod reach;
 mod verifier;
 
 pub use check::{Options, RULES, Session, check};

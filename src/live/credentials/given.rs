@@ -69,16 +69,31 @@ impl Given {
         Ok(Given { files, certificate_pem, chain, key, key_pem })
     }
 
+    /// The files of a pair without reading its key: `place` as for [`Given::open`].
+    ///
+    /// # Errors
+    /// When there is none or more than one.
+    pub fn files(place: &Path) -> Result<Files, Failure> {
+        files(&stem(place)?)
+    }
+
     /// The credentials for an image: this certificate, and the authority that the image trusts.
     ///
     /// # Errors
     /// When the image's authority is missing or cannot be read.
     pub fn for_image(&self, image: &Image) -> Result<Credentials, Failure> {
-        let wrong = |why: &dyn std::fmt::Display| {
-            Failure::new(format!("{}: /{AUTHORITY} {why}", image.name)).help("`fitout verify` looks closer")
-        };
         let authority_pem = of_image(image, AUTHORITY)?;
-        let authorities = Certificate::bundle(&authority_pem).map_err(|e| wrong(&e))?;
+        self.with_authority(&format!("{}: /{AUTHORITY}", image.name), authority_pem)
+            .map_err(|failure| failure.help("`fitout verify` looks closer"))
+    }
+
+    /// The credentials with an authority for the servers; `name` is what it is called in messages.
+    ///
+    /// # Errors
+    /// When the authority is no PEM bundle of certificates.
+    pub fn with_authority(&self, name: &str, authority_pem: Vec<u8>) -> Result<Credentials, Failure> {
+        let authorities =
+            Certificate::bundle(&authority_pem).map_err(|error| Failure::new(format!("{name} {error}")))?;
         let key = PrivateKeyDer::try_from(self.key.to_vec()).map_err(Failure::new)?;
         let whose = format!("the certificate {}", self.files.certificate.display());
         Ok(Credentials {
