@@ -22,3 +22,6 @@ pub const VALUE_VERSION: u64 = 1;
 
 /// Most bytes of a value. etcd itself takes 1.5 MiB (`DefaultMaxRequestBytes` of its `embed/config.go`).
 pub const LARGEST_VALUE: usize = 8 * 1024;
+
+#[cfg(test)]
+mod schema_tests;

@@ -227,4 +227,4 @@ impl Value {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::layout) mod tests;
