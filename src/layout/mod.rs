@@ -4,6 +4,7 @@
 //! The agent on the nodes and `fitout` on the build host use this one module, so it depends on little.
 
 pub mod access;
+pub mod contents;
 pub mod field;
 pub mod keys;
 pub mod lease;
