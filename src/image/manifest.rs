@@ -47,6 +47,10 @@ pub struct Manifest {
     pub birth: Birth,
     /// `new` or `existing`.
     pub cluster_state: ClusterState,
+    /// With `existing`: the living list for which it was built, name and peer URL, sorted; a member with two URLs stands
+    /// twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_cluster: Option<Vec<(String, String)>>,
     /// SHA-256 of the base's canonical listing, hex.
     pub base: String,
     /// The base's own hostname, which must not be found in the image; empty when it had none.
@@ -143,6 +147,7 @@ pub(crate) mod tests {
                 member_ids: Default::default(),
             },
             cluster_state: ClusterState::New,
+            initial_cluster: None,
             base: String::new(),
             base_hostname: String::new(),
             sites: vec!["s".into()],

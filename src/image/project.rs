@@ -118,6 +118,7 @@ impl Project {
             version: mesh.image.version.value.clone(),
             birth: self.birth.clone(),
             cluster_state: state,
+            initial_cluster: None,
             base: self.base.digest.hex(),
             base_hostname: self.base.hostname.clone(),
             sites: mesh.sites.keys().cloned().collect(),

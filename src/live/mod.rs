@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod etcdctl;
 pub mod handshake;
 pub mod judge;
+pub mod members;
 pub mod metrics;
 pub mod observe;
 pub mod reach;

@@ -23,6 +23,7 @@ pub(super) fn manifest() -> Manifest {
         version: "1".into(),
         birth: Birth::of(1, "harbour-g1".into(), [("lis1".into(), "https://10.77.0.11:2380".into())].into()),
         cluster_state: ClusterState::New,
+        initial_cluster: None,
         base: String::new(),
         base_hostname: String::new(),
         sites: vec!["lisbon".into()],

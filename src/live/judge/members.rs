@@ -1,11 +1,13 @@
 //! Rules about the member list, compared by peer URL: names can lie, a peer URL is where the others really send to.
 
 use super::quorum::{Change, commands};
-use super::{Declared, answers, label, member_at, ours, rule};
+use super::{Declared, answers, label, ours, rule};
 use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
 use crate::live::endpoint::Endpoint;
-use crate::live::etcdctl::{Step, url};
+use crate::live::etcdctl::url;
+use crate::live::members::command;
+use crate::live::members::votes::{at, member_at, unstarted};
 use crate::live::observe::{Member, Observed};
 
 /// Declared, not there.
@@ -145,23 +147,13 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
             let finding = EXTRA
                 .finding(label(member), format!("{votes} at {} that is not declared", member.peer_urls.join(", ")))
                 .help("declare it and build anew, or remove it");
-            let steps = vec![Step::here(format!("etcdctl member remove {}", member.id))];
+            let steps = vec![command::remove(member.id)];
             out.push(commands(declared, observed, finding, Change::Removal(member.id), steps));
         }
     }
     // What a member of another cluster says has codes of its own.
     swapped(declared, observed, live, out);
     disagree(declared, observed, live, out);
-}
-
-/// The member with this peer URL.
-pub fn at<'a>(live: &'a [Member], url: &str) -> Option<&'a Member> {
-    live.iter().find(|m| m.peer_urls.iter().any(|u| u == url))
-}
-
-/// True when it never published its client URLs.
-pub fn unstarted(member: &Member) -> bool {
-    member.client_urls.is_empty()
 }
 
 fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, member: &Member, out: &mut Vec<Finding>) {
@@ -183,7 +175,7 @@ fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, memb
         let finding = LEARNER
             .finding(node, format!("member {} is a learner and has no vote", member.id))
             .help("promote it when it has caught up; etcd refuses it before");
-        out.push(commands(declared, observed, finding, Change::Of(member.id), vec![promote(member.id)]));
+        out.push(commands(declared, observed, finding, Change::Of(member.id), vec![command::promote(member.id)]));
     }
     if let Some(first) = declared.first_ids.get(node)
         && *first != member.id
@@ -192,11 +184,6 @@ fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, memb
             REJOINED.finding(node, format!("is member {}, was born as {first}: it was replaced since", member.id)),
         );
     }
-}
-
-/// Promotes a learner.
-pub fn promote(id: Id) -> Step {
-    Step::here(format!("etcdctl member promote {id}"))
 }
 
 fn absent(declared: &Declared, observed: &Observed, node: &str, at: &str, live: &[Member], out: &mut Vec<Finding>) {
@@ -213,7 +200,7 @@ fn absent(declared: &Declared, observed: &Observed, node: &str, at: &str, live: 
     let finding = MOVED
         .finding(node, format!("is at {} in the registry, declared at {at}", member.peer_urls.join(", ")))
         .help("change the list first, then start the node at its new address");
-    let command = url(at).map(|at| Step::here(format!("etcdctl member update {} --peer-urls={at}", member.id)));
+    let command = url(at).map(|at| command::update(member.id, &at));
     out.push(commands(declared, observed, finding, Change::Of(member.id), command.into_iter().collect()));
 }
 

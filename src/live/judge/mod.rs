@@ -17,9 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::endpoint::Endpoint;
 use super::etcdctl::Etcdctl;
-use super::observe::{Answer, Member, Observed};
+use super::members::plan::label;
+use super::members::votes::answers_of;
+use super::observe::{Answer, Observed};
 use crate::declaration::timing::{LEAST_ELECTION, LEAST_HEARTBEAT};
 use crate::declaration::{Part, Topology};
 use crate::etcd::birth::ClusterState;
@@ -62,6 +63,8 @@ pub struct Declared {
     pub peer_url: Option<String>,
     /// `new` or `existing`.
     pub state: ClusterState,
+    /// `initial-cluster` of an image that joins.
+    pub joins: Option<Vec<(String, String)>>,
     /// Peer URL of each declared member by node name.
     pub members: BTreeMap<String, String>,
     /// Site of each declared member by node name; images of early versions name only their own.
@@ -144,6 +147,7 @@ impl Declared {
             topology: manifest.topology,
             peer_url: own,
             state: manifest.cluster_state,
+            joins: manifest.initial_cluster.clone(),
             members,
             sites,
             first_ids: birth.member_ids.iter().filter_map(|(n, id)| Some((n.clone(), id.parse().ok()?))).collect(),
@@ -188,8 +192,7 @@ fn answers(observed: &Observed) -> impl Iterator<Item = (String, &Answer)> {
 
 /// The answers of the birth record's cluster.
 fn ours<'a>(declared: &Declared, observed: &'a Observed) -> impl Iterator<Item = (String, &'a Answer)> {
-    let cluster = declared.cluster;
-    answers(observed).filter(move |(_, answer)| cluster == Some(answer.cluster))
+    answers_of(declared.cluster, observed)
 }
 
 /// Endpoints for commands: members of ours that vote and know a leader, without the one that the commands are about.
@@ -198,16 +201,4 @@ fn endpoints_without(declared: &Declared, observed: &Observed, member: Option<Id
         .filter(|(_, answer)| !answer.learner && answer.leader.is_some() && Some(answer.member) != member)
         .map(|(endpoint, _)| endpoint)
         .collect()
-}
-
-/// The member whose endpoint this is: the one with a peer URL on the same host.
-fn member_at<'a>(live: &'a [Member], endpoint: &Endpoint) -> Option<&'a Member> {
-    let host_of = |url: &String| Endpoint::of_peer_url(url).ok().map(|e| e.host);
-    live.iter().find(|m| m.peer_urls.iter().filter_map(host_of).any(|host| host == endpoint.host))
-}
-
-/// `lis1 (8211f1d0f64f3269)`.
-fn label(member: &Member) -> String {
-    let name = if member.name.is_empty() { "a member without name" } else { &member.name };
-    format!("{name} ({})", member.id)
 }

@@ -3,14 +3,16 @@
 //! The image says `new`, also for a node that joins: the two lines of etcd.yaml that differ then are changed on the node
 //! before its first start.
 
-use super::members::{at, unstarted};
-use super::quorum::{Change, Quorum, Stand, commands, obstacle, stand};
+use super::quorum::{Change, commands, obstacle};
 use super::{Declared, label, rule};
 use crate::declaration::Topology;
 use crate::etcd::birth::ClusterState;
 use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
-use crate::live::etcdctl::{Step, name, url};
+use crate::live::endpoint::Endpoint;
+use crate::live::etcdctl::{Step, url};
+use crate::live::members::command;
+use crate::live::members::votes::{Quorum, Stand, at, stand, unstarted};
 use crate::live::observe::{Member, Observed};
 
 /// The next step.
@@ -42,8 +44,6 @@ pub static WRONG_STATE: Rule = rule(
 /// The rules of this file.
 pub static RULES: &[&Rule] = &[&NEXT_STEP, &WRONG_STATE];
 
-const START: &str = "systemctl enable --now mesh-registry.target";
-
 /// Judges this node's place in the living list.
 pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
     let node = &declared.node;
@@ -71,8 +71,8 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
 /// It is in the list and was started once. How it is replaced is printed when nothing is heard of it, or on request.
 fn already(declared: &Declared, observed: &Observed, peer: &str, member: &Member, live: &[Member]) -> Finding {
     let node = &declared.node;
-    let quorum = Quorum::of(declared, observed, live);
-    let silent = stand(declared, observed, live, member) == Stand::Silent;
+    let quorum = Quorum::of(declared.cluster, observed, live);
+    let silent = stand(declared.cluster, observed, live, member) == Stand::Silent;
     let who = format!("is a member ({})", member.id);
     let mut finding = match (silent, quorum.lost()) {
         (true, _) => NEXT_STEP
@@ -100,8 +100,8 @@ fn already(declared: &Declared, observed: &Observed, peer: &str, member: &Member
     }
     finding = finding.note(lost + ":");
     let mut steps = vec![
-        Step::on(node, "if it still runs", "systemctl stop mesh-registry.target"),
-        Step::here(format!("etcdctl member remove {}", member.id)),
+        Step::on(node, "if it still runs", command::STOP),
+        command::remove(member.id),
     ];
     steps.extend(joins(declared, peer, live, Some(member.id)));
     commands(declared, observed, finding, Change::Removal(member.id), steps)
@@ -120,9 +120,9 @@ fn first_start(
     let mut finding = NEXT_STEP.finding(node, format!("member {} waits for its first start", member.id));
     let mut steps = Vec::new();
     if !born {
-        steps.push(existing(declared, peer, live, None));
+        steps.extend(existing(declared, peer, live, None));
     }
-    steps.push(Step::on(node, "", START));
+    steps.push(command::start(node));
     if !member.learner {
         // None of these needs etcdctl.
         for (n, step) in steps.iter().enumerate() {
@@ -161,7 +161,7 @@ fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Me
             label(old),
             old.peer_urls.join(", ")
         ));
-        steps.push(Step::here(format!("etcdctl member remove {}", old.id)));
+        steps.push(command::remove(old.id));
     }
     steps.extend(joins(declared, peer, live, old.map(|m| m.id)));
     commands(declared, observed, finding, change, steps).help("add it to the living registry before it is started")
@@ -170,39 +170,22 @@ fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Me
 /// Add, start, promote; `gone` is the member that was removed before.
 fn joins(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Vec<Step> {
     let node = &declared.node;
-    vec![
-        Step::here(format!("etcdctl member add {node} --learner --peer-urls={peer}")),
-        Step::on(node, "whose old data must not come back", "rm -rf /var/lib/etcd/member"),
-        existing(declared, peer, live, gone),
-        Step::on(node, "", START),
-        promoted(peer),
-    ]
+    let mut steps = vec![command::add(node, peer, true), command::empty(node)];
+    steps.extend(existing(declared, peer, live, gone));
+    steps.extend([command::start(node), promoted(peer)]);
+    steps
 }
 
-/// The two lines of etcd.yaml with which a node joins: they are read while the data directory is empty, and the list must
-/// be exactly the living one with this node in it (etcd `membership/cluster.go` ValidateClusterAndAssignIDs).
-fn existing(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Step {
-    let mut members = vec![format!("{}={peer}", declared.node)];
-    for member in live.iter().filter(|m| Some(m.id) != gone) {
-        for peer_url in member.peer_urls.iter().filter(|u| *u != peer).filter_map(|u| url(u)) {
-            let known = declared.node_of(&peer_url).or_else(|| name(&member.name));
-            members
-                .push(format!("{}={peer_url}", known.map_or_else(|| format!("member-{}", member.id), str::to_owned)));
-        }
-    }
-    members.sort();
-    let command = format!(
-        "sed -i -e 's|^initial-cluster-state:.*|initial-cluster-state: \"existing\"|' \
-         -e 's|^initial-cluster:.*|initial-cluster: \"{}\"|' /etc/etcd/etcd.yaml",
-        members.join(",")
-    );
-    Step::on(&declared.node, "before its first start", command)
+/// What an image that was not built for this list needs before its first start.
+fn existing(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Option<Step> {
+    let list = command::initial_cluster((&declared.node, peer), live, gone, |url| declared.node_of(url));
+    let fits = declared.state == ClusterState::Existing && declared.joins.as_ref() == Some(&list);
+    (!fits).then(|| command::existing(&declared.node, &list))
 }
 
-/// Promotes the learner with this peer URL. etcd refuses until it has caught up, so it is tried for a minute.
 fn promoted(peer: &str) -> Step {
-    let id = format!("$(etcdctl member list | grep -F '{peer}' | cut -d, -f1)");
-    Step::here(format!("for n in $(seq 60); do etcdctl member promote \"{id}\" && break; sleep 1; done"))
+    let client = Endpoint::of_peer_url(peer).map_or_else(|_| peer.to_owned(), |endpoint| endpoint.to_string());
+    command::promoted(peer, &client)
 }
 
 fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {

@@ -9,7 +9,7 @@ use crate::etcd::birth::Birth;
 use crate::live::credentials::{Files, Shown};
 use crate::live::handshake::{Greeting, Kind, Trouble};
 use crate::live::metrics::Metrics;
-use crate::live::observe::View;
+use crate::live::observe::{Member, View};
 
 /// `renew-before` and `time-to-rebuild` of the tests, seconds.
 const LIMITS: (i64, i64) = (1000, 100);
@@ -36,6 +36,7 @@ fn declared(node: &str, part: Part) -> Declared {
         peer_url: part.runs_registry().then(|| birth.peers.get(node).cloned().unwrap_or_else(|| url("10.77.0.41"))),
         topology: Topology::Quorum,
         state: ClusterState::New,
+        joins: None,
         members: birth.peers.clone(),
         sites: [("arb1", "arbiter"), ("lis1", "lisbon"), ("por1", "porto")].map(|(n, s)| (n.into(), s.into())).into(),
         first_ids,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::quorum::{Quorum, Stand};
 use super::{Declared, rule};
 use crate::declaration::Topology;
 use crate::finding::{Finding, Rule, Severity};
+use crate::live::members::votes::{Quorum, Stand};
 use crate::live::observe::{Member, Observed};
 
 /// Votes per site.
@@ -25,7 +25,7 @@ pub static RULES: &[&Rule] = &[&VOTES];
 
 /// Judges the loss of each site in turn.
 pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
-    let quorum = Quorum::of(declared, observed, live);
+    let quorum = Quorum::of(declared.cluster, observed, live);
     // Without a quorum there is nothing left to lose. An image of an early version knows only its own site.
     if quorum.lost() || declared.sites.len() < declared.members.len() {
         return;
@@ -35,7 +35,7 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
         out.push(VOTES.finding("the registry", text));
         return;
     }
-    let (all, majority, up) = (quorum.all(), quorum.needed(), quorum.count(Stand::counts));
+    let (all, majority, up) = (quorum.votes().all, quorum.votes().needed(), quorum.votes().up);
     let mut sites: BTreeMap<&str, usize> = declared.sites.values().map(|site| (site.as_str(), 0)).collect();
     for (member, _) in quorum.voters().iter().filter(|(_, stand)| stand.counts()) {
         *sites.entry(site(declared, member)).or_default() += 1;

@@ -162,6 +162,7 @@ impl Set {
                 member_ids: BTreeMap::new(),
             },
             cluster_state: ClusterState::New,
+            initial_cluster: None,
             base: String::new(),
             base_hostname: String::new(),
             sites: Vec::new(),
