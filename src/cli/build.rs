@@ -1,5 +1,6 @@
 //! `fitout build`: one image per node.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -51,7 +52,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let now = OffsetDateTime::now_utc();
     let certificates = |node: &Node| store.node(&project.mesh, node, now, issue);
     let out = args.out.clone().unwrap_or_else(|| directory.join("dist"));
-    let options = Options { out: &out, jobs: project::jobs(args.jobs), progress: ui };
+    let options = Options { out: &out, jobs: project::jobs(args.jobs), progress: ui, joins: BTreeMap::new() };
     let report = build::build(&project, &cache, &nodes, &certificates, &options)?;
 
     for issued in store.issued() {

@@ -75,9 +75,11 @@ pub fn again(
     let node = project.mesh.nodes.get(&manifest.node).filter(|_| manifest.mesh == project.mesh.name.value);
     let Some(node) = node else { return Ok(Err(declared::other_mesh(image, manifest, &global.mesh_directory()))) };
     let pki = store.node(&project.mesh, node)?;
-    let fitted = project.fit(node, manifest.cluster_state, &pki)?;
-    let tree = project.compose(node, manifest.cluster_state, &fitted)?.tree;
-    Ok(Ok((tree, project.manifest(node, manifest.cluster_state, &fitted))))
+    // The living list is not declared: it is the image's word, and the registry's when the node starts.
+    let entrance = manifest.entrance();
+    let fitted = project.fit(node, &entrance, &pki)?;
+    let tree = project.compose(node, &entrance, &fitted)?.tree;
+    Ok(Ok((tree, project.manifest(node, &entrance, &fitted))))
 }
 
 /// `SOURCE_DATE_EPOCH`, when set.

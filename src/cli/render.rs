@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use time::OffsetDateTime;
 
 use super::{Exit, Global, Ui, VerbResult, project};
-use crate::etcd::birth::ClusterState;
+use crate::etcd::birth::Entrance;
 use crate::finding::Failure;
 use crate::image::project::Project;
 use crate::overlay::Fitted;
@@ -54,7 +54,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let mut all = Vec::new();
     for node in nodes {
         let pki = store.node(&project.mesh, node, now, issue)?;
-        all.push(project.fit(node, ClusterState::New, &pki)?);
+        all.push(project.fit(node, &Entrance::Born, &pki)?);
     }
     for fitted in &all {
         let root = args.out.join(&fitted.node);

@@ -2,7 +2,7 @@
 
 use super::usage::PATH_UNKNOWN;
 use super::{Exit, Global, Ui, VerbResult, project};
-use crate::etcd::birth::ClusterState;
+use crate::etcd::birth::Entrance;
 use crate::finding::Problem;
 use crate::overlay::ledger::{Action, Record, Scope};
 use crate::pki::store::Public;
@@ -33,7 +33,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 
     // Certificates give the digests of what is this node's only; without a store the answer lacks just those.
     let ledger = match Public::open(&global.pki_directory()).and_then(|store| store.node(&project.mesh, node)) {
-        Ok(pki) => project.fit(node, ClusterState::New, &pki)?.ledger,
+        Ok(pki) => project.fit(node, &Entrance::Born, &pki)?.ledger,
         Err(_) => project.plan.profile(&node.profile.value).map(|p| p.whole_ledger()).unwrap_or_default(),
     };
     let path = project.base.tree.resolve(&asked).map_err(|e| unknown(e.to_string()))?;

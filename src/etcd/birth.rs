@@ -33,6 +33,46 @@ pub enum ClusterState {
     Existing,
 }
 
+/// How a node comes to its cluster, which etcd reads while its data directory is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entrance {
+    /// It is born with it: the first members of the birth record.
+    Born,
+    /// It joins a living one: exactly the living list with this node in it, name and peer URL. A member with two URLs
+    /// stands twice.
+    Joins(Vec<(String, String)>),
+}
+
+impl Entrance {
+    /// `initial-cluster-state`.
+    pub fn state(&self) -> ClusterState {
+        match self {
+            Entrance::Born => ClusterState::New,
+            Entrance::Joins(_) => ClusterState::Existing,
+        }
+    }
+    /// `initial-cluster`.
+    pub fn initial_cluster(&self, birth: &Birth) -> String {
+        match self {
+            Entrance::Born => birth.initial_cluster(),
+            Entrance::Joins(list) => initial_cluster(list.iter().map(|(name, url)| (name, url))),
+        }
+    }
+    /// The list of a node that joins.
+    pub fn list(&self) -> Option<Vec<(String, String)>> {
+        match self {
+            Entrance::Born => None,
+            Entrance::Joins(list) => Some(list.clone()),
+        }
+    }
+}
+
+/// `name=url,name=url`, as etcd's configuration has it.
+pub fn initial_cluster<'a>(members: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    let members: Vec<String> = members.into_iter().map(|(name, url)| format!("{name}={url}")).collect();
+    members.join(",")
+}
+
 impl Birth {
     /// The birth record of a cluster with these first members.
     pub fn of(generation: u32, token: String, peers: BTreeMap<String, String>) -> Birth {
@@ -45,8 +85,7 @@ impl Birth {
 
     /// `initial-cluster` of the first members: `name=url,name=url`, by name.
     pub fn initial_cluster(&self) -> String {
-        let members: Vec<String> = self.peers.iter().map(|(name, url)| format!("{name}={url}")).collect();
-        members.join(",")
+        initial_cluster(&self.peers)
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a prepared project to files in `dist/`: the shared part once, then every node by copying.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::project::Project;
 use super::splice;
 use crate::declaration::Node;
-use crate::etcd::birth::ClusterState;
+use crate::etcd::birth::Entrance;
 use crate::finding::{Failure, Problem};
 use crate::pki::NodePki;
 use crate::tree::digest::{self, Digest};
@@ -43,6 +43,8 @@ pub struct Options<'a> {
     pub jobs: NonZeroUsize,
     /// Receives progress.
     pub progress: &'a dyn Progress,
+    /// `initial-cluster` of the nodes that join a living registry; all others are born with theirs.
+    pub joins: BTreeMap<String, Vec<(String, String)>>,
 }
 
 /// Builds the images of `nodes`. One that cannot be made does not stop the others.
@@ -67,7 +69,8 @@ pub fn build(
     let (prefix, links) = parts::shared(content, cache, options.jobs, options.progress)?;
 
     let committer = Committer::start()?;
-    let workshop = Workshop { project, prefix, links, out, committer: &committer, profiles: Mutex::default() };
+    let (joins, profiles) = (&options.joins, Mutex::default());
+    let workshop = Workshop { project, prefix, links, out, joins, committer: &committer, profiles };
     let step = options.progress.start("making images", Some(nodes.len() as u64));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.jobs.get())
@@ -109,6 +112,7 @@ struct Workshop<'a> {
     prefix: Prefix,
     links: Links,
     out: &'a Path,
+    joins: &'a BTreeMap<String, Vec<(String, String)>>,
     /// Stores images while the next ones are made.
     committer: &'a Committer,
     /// Profile parts by what is in them, with the hard link groups up to there.
@@ -117,14 +121,14 @@ struct Workshop<'a> {
 
 impl Workshop<'_> {
     fn image(&self, node: &Node, pki: &NodePki) -> Result<(IndexEntry, Committed), Problem> {
-        let state = ClusterState::New;
-        let fitted = self.project.fit(node, state, pki)?;
+        let entrance = self.joins.get(&node.name.value).cloned().map_or(Entrance::Born, Entrance::Joins);
+        let fitted = self.project.fit(node, &entrance, pki)?;
         if fitted.without_keys {
             return Err(
                 Failure::new(format!("the keys of {} were not read, so no image can be made", fitted.node)).into()
             );
         }
-        let composed = self.project.compose(node, state, &fitted)?;
+        let composed = self.project.compose(node, &entrance, &fitted)?;
         let store = self.project.base.tree.store.as_deref();
         let profile = self.profile(&composed.entries(&composed.profile))?;
         let entries = composed.entries(&composed.node);

@@ -79,18 +79,31 @@ pub static USER_NOT_LOCKED: Rule = Rule {
         so they are pinned; a build without `--locked` chooses and pins them.",
 };
 
-/// The voters differ from those that the registry was born with.
+/// The token differs from that with which the registry was born.
 pub static BIRTH_CHANGED: Rule = Rule {
     code: "birth-changed",
     family: "lock",
     severity: Severity::Error,
-    summary: "the declared voters differ from those that the registry was born with",
+    summary: "the mesh has another name than its registry was born with",
     explanation: "etcd computes its cluster id and the ids of its first members from their peer URLs and the token, once, when \
-        the cluster is born. fitout.lock keeps that birth record per generation. A voter that is added, removed or moved in \
-        the declaration does not change it: images made from the new list would form another cluster beside the living \
-        one. If the registry of this generation was never started, the record may be removed from fitout.lock and a \
-        build makes a new one. If it lives, members change through `member add` and `member remove`, and only a restore \
-        raises the generation.",
+        the cluster is born; the token is the mesh's name with the generation. fitout.lock keeps that birth record per \
+        generation. With another name the images would form another cluster beside the living one. If the registry of this \
+        generation was never started, the record may be removed from fitout.lock and a build makes a new one. If it lives, \
+        keep the name: only a restore raises the generation.",
+};
+
+/// The voters differ from those that the registry was born with.
+pub static BORN_OTHERWISE: Rule = Rule {
+    code: "born-otherwise",
+    family: "lock",
+    severity: Severity::Notice,
+    summary: "the declared voters are not those that the registry was born with",
+    explanation: "The birth record in fitout.lock holds the voters with which the registry was born, for life: its ids follow \
+        from them. Voters that were declared, moved or taken out later do not change it. The living member list is what \
+        counts: `fitout registry members` compares it with the declaration and says the steps. Images of voters that came \
+        later are built with `--join`; without it the build refuses them (`overlay-not-born`), and those of the first \
+        members are built from the record as ever. If the registry of this generation was never started, remove the record \
+        from fitout.lock: the next build makes a new one of the voters that are declared now.",
 };
 
 /// With `--locked`: a birth record is not pinned yet.
@@ -104,7 +117,7 @@ pub static BIRTH_NOT_LOCKED: Rule = Rule {
 };
 
 /// Rules of the lock file.
-pub static RULES: &[&Rule] = &[&LOCK_UNREADABLE, &BASE_DRIFTED, &USER_NOT_LOCKED, &BIRTH_CHANGED, &BIRTH_NOT_LOCKED];
+pub static RULES: &[&Rule] = &[&LOCK_UNREADABLE, &BASE_DRIFTED, &USER_NOT_LOCKED, &BIRTH_CHANGED, &BORN_OTHERWISE, &BIRTH_NOT_LOCKED];
 
 /// What to do with what is not pinned as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,29 +333,22 @@ impl Lock {
         Err(USER_NOT_LOCKED.finding(format!("user {name}"), message).help("build without `--locked` to pin them"))
     }
 
-    /// The birth record of a generation: the pinned one, which must be what the declaration gives; pinned when there is
-    /// none.
+    /// The birth record of a generation: pinned when there is none; the pinned one stands for life, whatever voters are
+    /// declared now.
     ///
     /// # Errors
-    /// When the declared voters differ from those of the pinned record, whatever `how`; with `--locked`, when nothing is
-    /// pinned.
+    /// When the token differs from that of the pinned record, whatever `how`; with `--locked`, when nothing is pinned.
     pub fn pin_birth(&mut self, declared: &Birth, how: LockedUse) -> Result<(), Finding> {
         let generation = declared.generation;
         let subject = format!("generation {generation}");
         match self.births.get(&generation) {
-            Some(pinned) if pinned == declared => Ok(()),
-            Some(pinned) => {
-                let mut finding = BIRTH_CHANGED
-                    .finding(subject, "the declared voters differ from those that the registry was born with")
-                    .help(format!(
-                        "was it never started? then remove `[birth.{generation}]` from {LOCK_FILE}; else put the voters back"
-                    ));
-                if pinned.token != declared.token {
-                    finding.notes.push(format!("token: `{}` -> `{}`", pinned.token, declared.token));
-                }
-                finding.notes.extend(changes(&pinned.peers, &declared.peers));
-                Err(finding)
-            }
+            Some(pinned) if pinned.token == declared.token => Ok(()),
+            Some(pinned) => Err(BIRTH_CHANGED
+                .finding(subject, "the mesh has another name than its registry was born with")
+                .note(format!("token: `{}` -> `{}`", pinned.token, declared.token))
+                .help(format!(
+                    "was it never started? then remove `[birth.{generation}]` from {LOCK_FILE}; else put the name back"
+                ))),
             None if how == LockedUse::Locked => Err(BIRTH_NOT_LOCKED
                 .finding(subject, format!("{LOCK_FILE} has no birth record for it"))
                 .help("build once without `--locked`")),
@@ -351,6 +357,21 @@ impl Lock {
                 Ok(())
             }
         }
+    }
+}
+
+impl Lock {
+    /// Says when other voters are declared than the registry of this generation was born with.
+    pub fn since_birth(&self, declared: &Birth) -> Option<Finding> {
+        let generation = declared.generation;
+        let pinned = self.births.get(&generation).filter(|pinned| pinned.peers != declared.peers)?;
+        let message = "the declared voters are not those that the registry was born with";
+        let mut finding = BORN_OTHERWISE.finding(format!("generation {generation}"), message).help(format!(
+            "`fitout registry members` says the steps of a registry that lives; was it never started? then remove \
+             `[birth.{generation}]` from {LOCK_FILE}"
+        ));
+        finding.notes = changes(&pinned.peers, &declared.peers);
+        Some(finding)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::declaration::{Mesh, Part, Target, Topology};
-use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::birth::{Birth, ClusterState, Entrance};
 use crate::etcd::urls::peer_url;
 use crate::overlay::ledger::Ledger;
 
@@ -115,6 +115,16 @@ impl Registry {
             quota_bytes: mesh.registry.quota.value,
             renew_before_s: mesh.pki.renew_before.value.as_secs(),
             time_to_rebuild_s: mesh.time_to_rebuild.value.as_secs(),
+        }
+    }
+}
+
+impl Manifest {
+    /// How the image's node comes to its cluster.
+    pub fn entrance(&self) -> Entrance {
+        match self.cluster_state {
+            ClusterState::New => Entrance::Born,
+            ClusterState::Existing => Entrance::Joins(self.initial_cluster.clone().unwrap_or_default()),
         }
     }
 }

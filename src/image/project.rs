@@ -10,7 +10,7 @@ use super::lock::{Ids, Lock, LockedBase, LockedUse};
 use super::manifest::{Manifest, Registry, SCHEMA};
 use super::progress::Progress;
 use crate::declaration::{Loaded, Mesh, Node};
-use crate::etcd::birth::{self, Birth, ClusterState};
+use crate::etcd::birth::{self, Birth, Entrance};
 use crate::finding::{Failure, Finding, Problem};
 use crate::overlay::{self, BaseView, Fitted, Plan};
 use crate::pki::NodePki;
@@ -39,7 +39,7 @@ pub struct Project {
     pub base: Base,
     /// What every profile does to it.
     pub plan: Plan,
-    /// The birth record of the declared generation.
+    /// The birth record of the declared generation, as it is pinned.
     pub birth: Birth,
     /// The lock as it is to be.
     pub lock: Lock,
@@ -70,8 +70,8 @@ impl Project {
         let plan = overlay::plan(&mesh, &view, &locked_users)?;
         warnings.extend(plan.warnings.iter().cloned());
 
-        let birth = birth::compute(&mesh);
-        let now = Pinned { name: &mesh.base.name.value, base: &base, plan: &plan, birth: &birth };
+        let declared = birth::compute(&mesh);
+        let now = Pinned { name: &mesh.base.name.value, base: &base, plan: &plan, birth: &declared };
         let mut lock = old;
         let lock_changes = now.pin(&mut lock.clone(), LockedUse::Locked);
         let how = if locked { LockedUse::Locked } else { LockedUse::Update };
@@ -79,6 +79,9 @@ impl Project {
         if !refused.is_empty() {
             return Err(refused.into());
         }
+        // The record stands for life, whoever joined or left since.
+        warnings.extend(lock.since_birth(&declared));
+        let birth = lock.births.get(&declared.generation).cloned().unwrap_or(declared);
         Ok(Project { mesh, base, plan, birth, lock, lock_changes, epoch, warnings })
     }
 
@@ -86,21 +89,21 @@ impl Project {
     ///
     /// # Errors
     /// Findings of its templates, or a failure.
-    pub fn fit(&self, node: &Node, state: ClusterState, pki: &NodePki) -> Result<Fitted, Problem> {
-        overlay::fit(&self.plan, &self.mesh, node, &self.birth, state, pki)
+    pub fn fit(&self, node: &Node, entrance: &Entrance, pki: &NodePki) -> Result<Fitted, Problem> {
+        overlay::fit(&self.plan, &self.mesh, node, &self.birth, entrance, pki)
     }
 
     /// The image of a node that was fitted out, in memory.
     ///
     /// # Errors
     /// A failure when its manifest cannot be written.
-    pub fn compose(&self, node: &Node, state: ClusterState, fitted: &Fitted) -> Result<Composition, Failure> {
-        let manifest = self.manifest(node, state, fitted);
+    pub fn compose(&self, node: &Node, entrance: &Entrance, fitted: &Fitted) -> Result<Composition, Failure> {
+        let manifest = self.manifest(node, entrance, fitted);
         compose::compose(&self.base.tree, self.plan.touched(), fitted, &manifest, self.epoch)
     }
 
     /// What the image says of itself.
-    pub fn manifest(&self, node: &Node, state: ClusterState, fitted: &Fitted) -> Manifest {
+    pub fn manifest(&self, node: &Node, entrance: &Entrance, fitted: &Fitted) -> Manifest {
         let mesh = &self.mesh;
         Manifest {
             schema: SCHEMA,
@@ -117,8 +120,8 @@ impl Project {
             target: mesh.image.target,
             version: mesh.image.version.value.clone(),
             birth: self.birth.clone(),
-            cluster_state: state,
-            initial_cluster: None,
+            cluster_state: entrance.state(),
+            initial_cluster: entrance.list(),
             base: self.base.digest.hex(),
             base_hostname: self.base.hostname.clone(),
             sites: mesh.sites.keys().cloned().collect(),

@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 use tera::Context;
 
 use crate::declaration::{Mesh, Node, Part, Profile, Value};
-use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::birth::{Birth, Entrance};
 use crate::etcd::urls::{METRICS_URL, client_url, peer_url};
 use crate::finding::Failure;
 use crate::pki::{Leaf, NodePki, Use};
@@ -84,7 +84,7 @@ pub fn node(
     mesh: &Mesh,
     node: &Node,
     birth: &Birth,
-    state: ClusterState,
+    entrance: &Entrance,
     pki: &Json,
 ) -> Result<(), Failure> {
     insert(context, "node", &node_values(mesh, node))?;
@@ -93,7 +93,7 @@ pub fn node(
     let timing = mesh.timing();
     let registry = json!({
         "token": birth.token, "generation": birth.generation, "cluster_id": birth.cluster_id,
-        "initial_cluster": birth.initial_cluster(), "state": state, "endpoints": endpoints,
+        "initial_cluster": entrance.initial_cluster(birth), "state": entrance.state(), "endpoints": endpoints,
         "heartbeat_ms": timing.heartbeat.as_millis() as u64, "election_ms": timing.election.as_millis() as u64,
         "quota_bytes": *mesh.registry.quota,
     });

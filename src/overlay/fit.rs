@@ -6,7 +6,8 @@ use super::ledger::Scope;
 use super::plan::Plan;
 use super::rules::NOT_BORN;
 use crate::declaration::{Mesh, Node};
-use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::birth::{Birth, Entrance};
+use crate::etcd::urls::peer_url;
 use crate::finding::{Failure, Finding, Problem};
 use crate::pki::{Leaf, NodePki, Use};
 use crate::tree::{Data, Entry, Kind};
@@ -21,7 +22,7 @@ pub fn fit(
     mesh: &Mesh,
     node: &Node,
     birth: &Birth,
-    state: ClusterState,
+    entrance: &Entrance,
     pki: &NodePki,
 ) -> Result<Fitted, Problem> {
     let name = &node.name.value;
@@ -29,11 +30,11 @@ pub fn fit(
         return Err(Failure::new(format!("profile `{}` of node `{name}` was not planned", *node.profile)).into());
     };
     let mut found = Vec::new();
-    if state == ClusterState::New && mesh.part_of(node).runs_registry() && !birth.peers.contains_key(name) {
-        found.push(not_born(node, birth));
+    if *entrance == Entrance::Born && mesh.part_of(node).runs_registry() {
+        found.extend(not_born(node, birth));
     }
     let mut context = profile.context.clone();
-    context::node(&mut context, mesh, node, birth, state, &pki_values(pki)?)?;
+    context::node(&mut context, mesh, node, birth, entrance, &pki_values(pki)?)?;
 
     let mut fitted = Fitted {
         put: profile.put.clone(),
@@ -73,11 +74,21 @@ fn leaf(pki: &NodePki, purpose: Use) -> Option<&Leaf> {
     }
 }
 
-fn not_born(node: &Node, birth: &Birth) -> Finding {
+fn not_born(node: &Node, birth: &Birth) -> Option<Finding> {
+    let (generation, declared) = (birth.generation, peer_url(*node.address));
+    let message = match birth.peers.get(&node.name.value) {
+        Some(born) if *born == declared => return None,
+        Some(born) => format!("was born at {born}, and is declared at {declared}"),
+        None => format!("is not among the first members of generation {generation}"),
+    };
     let born: Vec<&str> = birth.peers.keys().map(String::as_str).collect();
-    NOT_BORN
-        .finding(&node.name.value, format!("is not among the first members of generation {}", birth.generation))
+    let finding = NOT_BORN
+        .finding(&node.name.value, message)
         .at(&node.name.span)
         .note(format!("first members: {}", born.join(", ")))
-        .help("add it to the living registry and build its image with `--join`")
+        .note(format!(
+            "was the registry never started? remove `[birth.{generation}]` from fitout.lock: the next build makes a new one"
+        ))
+        .help("does it live? `fitout registry members` says the steps, and the image is built with `--join`");
+    Some(finding)
 }

@@ -17,7 +17,7 @@ use super::render::{SUFFIX, Templates};
 use super::rules::{BASE_PATH_MISSING, EDIT, KEY_FILE, OWNER_UNKNOWN, PACKAGE_MISSING, REMOVAL_UNMATCHED};
 use super::users::{self, Databases, Ids};
 use crate::declaration::{Edit, Mesh, Node, Overlay, Profile};
-use crate::etcd::birth::{self, ClusterState};
+use crate::etcd::birth::{self, Entrance};
 use crate::finding::{Failure, Finding, Span};
 use crate::pki::Use;
 use crate::tree::{Data, Entry, Kind, Tree, TreePath};
@@ -85,7 +85,7 @@ pub(super) fn plan_profile(
     let context = context::profile(mesh, profile)?;
     let mut sample = context.clone();
     let pki = context::sample_pki(profile.part.value);
-    context::node(&mut sample, mesh, first, &birth::compute(mesh), ClusterState::New, &pki)?;
+    context::node(&mut sample, mesh, first, &birth::compute(mesh), &Entrance::Born, &pki)?;
     let own_parameters = nodes.iter().any(|node| !node.parameters.is_empty());
     let mut samples = BTreeMap::new();
     for (path, claim) in claims {

@@ -173,9 +173,13 @@ rule!(
     NOT_BORN,
     "overlay-not-born",
     Error,
-    "a node that runs the registry is not in its birth record",
-    "etcd refuses to start a new cluster from a list that lacks the node. A node that came later joins the living \
-     registry: it is added there first and built with `--join`."
+    "a node that runs the registry is not in its birth record, or at another address",
+    "etcd computes the ids of a cluster and of its first members from their peer URLs and the token, once, when the cluster \
+     is born; fitout.lock keeps that birth record. A node that is declared later, or elsewhere, does not change it: an image \
+     made from the new list would found another cluster beside the living one, and etcd refuses to start from a list that \
+     lacks the node. Such a node joins the living registry: `fitout registry members` says the steps, and `fitout build \
+     --node NODE --join` makes the image that fits. If the registry of this generation was never started, remove its birth \
+     record from fitout.lock, and a build makes a new one."
 );
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::declaration::{Files, MESH_FILE, Mesh};
-use crate::etcd::birth::{self, ClusterState};
+use crate::etcd::birth::{self, Entrance};
 use crate::finding::{Finding, Problem};
 use crate::pki::{Leaf, NodePki, Use};
 use crate::systemd::testing::put;
@@ -113,7 +113,7 @@ pub fn plan_over(mesh: &Mesh, base: &Tree, packages: &BTreeMap<String, String>) 
 pub fn fit_node(plan: &Plan, mesh: &Mesh, name: &str, keys: bool) -> Result<Fitted, Vec<Finding>> {
     let node = &mesh.nodes[name];
     let pki = pki(mesh.part_of(node).runs_registry(), keys);
-    fit(plan, mesh, node, &birth::compute(mesh), ClusterState::New, &pki).map_err(|problem| match problem {
+    fit(plan, mesh, node, &birth::compute(mesh), &Entrance::Born, &pki).map_err(|problem| match problem {
         Problem::Findings(findings) => findings,
         Problem::Failure(failure) => panic!("{failure}"),
     })

@@ -105,9 +105,19 @@ fn locked_refuses_what_is_not_pinned_and_says_what_differs() {
 #[test]
 fn a_registry_is_born_once_per_generation() {
     let mut pinned = lock();
-    let finding = pinned.pin_birth(&birth(&["lis1", "por1", "mad1"]), LockedUse::Update).unwrap_err();
-    assert_eq!(finding.code, "birth-changed");
+    let grown = birth(&["lis1", "por1", "mad1"]);
+    for how in [LockedUse::Update, LockedUse::Locked] {
+        assert_eq!(pinned.pin_birth(&grown, how), Ok(()), "voters come and go");
+        assert_eq!(pinned, lock(), "and the record stands");
+    }
+    let finding = pinned.since_birth(&grown).unwrap();
+    assert_eq!((finding.code, finding.severity), ("born-otherwise", Severity::Notice));
     assert_eq!(finding.notes, ["mad1: new, https://10.77.0.13:2380", "por1: new, https://10.77.0.12:2380"]);
+    assert_eq!(pinned.since_birth(&birth(&["lis1"])), None);
+    let renamed = Birth::of(1, "port-g1".into(), birth(&["lis1"]).peers);
+    for how in [LockedUse::Update, LockedUse::Locked] {
+        assert_eq!(pinned.pin_birth(&renamed, how).unwrap_err().code, "birth-changed");
+    }
     let next = Birth::of(2, "harbour-g2".into(), birth(&["lis1"]).peers);
     assert_eq!(pinned.pin_birth(&next, LockedUse::Update), Ok(()));
     assert_eq!(pinned.births.keys().copied().collect::<Vec<_>>(), [1, 2]);

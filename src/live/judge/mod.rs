@@ -124,7 +124,8 @@ impl Declared {
     pub fn of(manifest: &Manifest, etcdctl: Etcdctl) -> Declared {
         let birth = &manifest.birth;
         let runs = manifest.part.runs_registry();
-        let own = runs.then(|| birth.peers.get(&manifest.node).cloned().unwrap_or_else(|| peer_url(manifest.address)));
+        // The birth record says where a first member was, the address where it is now.
+        let own = runs.then(|| peer_url(manifest.address));
         let (mut members, mut sites, mut limits) = (birth.peers.clone(), BTreeMap::new(), Limits::default());
         if let Some(registry) = &manifest.registry {
             members = registry.members.iter().map(|(name, m)| (name.clone(), m.peer_url.clone())).collect();

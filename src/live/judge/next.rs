@@ -1,7 +1,7 @@
 //! What this node has to do next to take its part, with the commands in the right order.
 //!
-//! The image says `new`, also for a node that joins: the two lines of etcd.yaml that differ then are changed on the node
-//! before its first start.
+//! An image that was not built with `--join` says `new`, also for a node that joins: the two lines of etcd.yaml that differ
+//! then are changed on the node before its first start.
 
 use super::quorum::{Change, commands, obstacle};
 use super::{Declared, label, rule};
@@ -41,8 +41,19 @@ pub static WRONG_STATE: Rule = rule(
      member list.",
 );
 
+/// The image's list is an old one.
+pub static STALE_JOIN: Rule = rule(
+    "live-join-stale",
+    Severity::Error,
+    "the image was built to join another member list than the living one",
+    "A node that joins starts with the living member list in `initial-cluster`, which `fitout build --join` has taken from \
+     the registry. etcd compares it with what the living members say at its first start, by peer URL, and refuses any \
+     difference (`member count is unequal`, `unmatched member while checking PeerURLs`). The list has changed since the \
+     image was built: build it again. Once the node has started for the first time the list is not read any more.",
+);
+
 /// The rules of this file.
-pub static RULES: &[&Rule] = &[&NEXT_STEP, &WRONG_STATE];
+pub static RULES: &[&Rule] = &[&NEXT_STEP, &WRONG_STATE, &STALE_JOIN];
 
 /// Judges this node's place in the living list.
 pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mut Vec<Finding>) {
@@ -54,6 +65,7 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
     };
     let Some(member) = at(live, peer) else {
         wrong_state(declared, "is not in the member list of a registry that lives", out);
+        stale(declared, peer, live, replaced(declared, live).map(|m| m.id), out);
         out.push(not_a_member(declared, observed, peer, live));
         return;
     };
@@ -61,6 +73,7 @@ pub fn judge(declared: &Declared, observed: &Observed, live: &[Member], out: &mu
     if unstarted(member) {
         if !born {
             wrong_state(declared, "was added to a registry that lives", out);
+            stale(declared, peer, live, None, out);
         }
         out.push(first_start(declared, observed, peer, member, born, live));
         return;
@@ -135,10 +148,15 @@ fn first_start(
     commands(declared, observed, finding, Change::Of(member.id), steps)
 }
 
+/// The member whose place a node takes that is not in the list: the one of its name, else one that nobody declared.
+fn replaced<'a>(declared: &Declared, live: &'a [Member]) -> Option<&'a Member> {
+    let undeclared = |m: &&Member| m.peer_urls.iter().all(|u| declared.node_of(u).is_none());
+    live.iter().find(|m| m.name == declared.node).or_else(|| live.iter().find(undeclared))
+}
+
 fn not_a_member(declared: &Declared, observed: &Observed, peer: &str, live: &[Member]) -> Finding {
     let node = &declared.node;
-    let undeclared = |m: &&Member| m.peer_urls.iter().all(|u| declared.node_of(u).is_none());
-    let old = live.iter().find(|m| m.name == *node).or_else(|| live.iter().find(undeclared));
+    let old = replaced(declared, live);
     let change = Change::removal_of(old);
     if let Some(why) = obstacle(declared, observed, change) {
         return NEXT_STEP
@@ -176,6 +194,22 @@ fn joins(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> 
     steps
 }
 
+/// An image that joins, by a list that is not the living one.
+fn stale(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>, out: &mut Vec<Finding>) {
+    if declared.state == ClusterState::Existing && existing(declared, peer, live, gone).is_some() {
+        let was = declared.joins.iter().flatten().map(|(name, url)| format!("{name}={url}"));
+        let is = command::initial_cluster((&declared.node, peer), live, gone, |url| declared.node_of(url));
+        let is = is.iter().map(|(name, url)| format!("{name}={url}"));
+        out.push(
+            STALE_JOIN
+                .finding(&declared.node, "the image was built to join another member list than the living one")
+                .note(format!("built for: {}", was.collect::<Vec<_>>().join(", ")))
+                .note(format!("the list:  {}", is.collect::<Vec<_>>().join(", ")))
+                .help(format!("build it again: `fitout build --node {} --join`", declared.node)),
+        );
+    }
+}
+
 /// What an image that was not built for this list needs before its first start.
 fn existing(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> Option<Step> {
     let list = command::initial_cluster((&declared.node, peer), live, gone, |url| declared.node_of(url));
@@ -193,7 +227,10 @@ fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {
         out.push(
             WRONG_STATE
                 .finding(&declared.node, format!("the image says `new`, and the node {why}"))
-                .help("do not start it as it is: `live-next-step` prints what to do before, and what to change on it"),
+                .help(
+                    "do not start it as it is: `live-next-step` prints what to do before, and what to change on it; once \
+                     it is added, `fitout build --node NODE --join` makes an image that needs no change",
+                ),
         );
     }
 }

@@ -458,19 +458,40 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "this node was added and waits; image built as new",
-            |_, o| {
-                lists(o, |m| {
-                    m[1] = Member { name: String::new(), client_urls: Vec::new(), learner: true, ..m[1].clone() };
-                    m[1].id = Id(8);
-                });
-                o.views.remove(1);
-            },
+            |_, o| added(o),
             &[
                 ("live-member-unstarted", "member 0000000000000008"),
                 ("live-member-learner", "has no vote"),
                 ("live-member-rejoined", "was born as"),
                 ("live-wrong-state", "`new`"),
                 ("live-next-step", "`systemctl enable --now mesh-registry.target`"),
+            ],
+        ),
+        case(
+            "this node was added and waits; image built to join",
+            |d, o| {
+                added(o);
+                joins(d, &NODES);
+            },
+            &[
+                ("live-member-unstarted", "member 0000000000000008"),
+                ("live-member-learner", "has no vote"),
+                ("live-member-rejoined", "was born as"),
+                ("live-next-step", "1. on lis1: `systemctl enable --now mesh-registry.target`"),
+            ],
+        ),
+        case(
+            "this node was added and waits; image built to join an earlier list",
+            |d, o| {
+                added(o);
+                joins(d, &[("arb1", "10.77.0.31"), ("lis1", "10.77.0.11"), ("old", "10.77.0.99"), ("por1", "10.77.0.21")]);
+            },
+            &[
+                ("live-member-unstarted", "member 0000000000000008"),
+                ("live-member-learner", "has no vote"),
+                ("live-member-rejoined", "was born as"),
+                ("live-join-stale", "built for: arb1=https://10.77.0.31:2380, lis1=https://10.77.0.11:2380, old="),
+                ("live-next-step", "initial-cluster-state: \"existing\""),
             ],
         ),
         case(
@@ -497,7 +518,7 @@ fn cases() -> Vec<Case> {
             "this node joins with an image built for it, in place of a dead one",
             |d, o| {
                 d.node = "lis2".into();
-                d.state = ClusterState::Existing;
+                joins(d, &[("arb1", "10.77.0.31"), ("lis2", "10.77.0.41"), ("por1", "10.77.0.21")]);
                 d.peer_url = Some(url("10.77.0.41"));
                 d.members.remove("lis1");
                 d.members.insert("lis2".into(), url("10.77.0.41"));
@@ -515,7 +536,7 @@ fn cases() -> Vec<Case> {
             |d, o| {
                 d.peer_url = Some(url("10.77.0.12"));
                 d.members.insert("lis1".into(), url("10.77.0.12"));
-                d.state = ClusterState::Existing;
+                joins(d, &[("arb1", "10.77.0.31"), ("lis1", "10.77.0.12"), ("por1", "10.77.0.21")]);
                 o.views.remove(1);
             },
             &[("live-member-moved", "10.77.0.12"), ("live-next-step", "2. `etcdctl member remove")],
@@ -526,6 +547,20 @@ fn cases() -> Vec<Case> {
             &[("live-next-step", "a client has no part in the registry")],
         ),
     ]
+}
+
+/// The node's image was built with `--join` for this list.
+fn joins(declared: &mut Declared, list: &[(&str, &str)]) {
+    declared.state = ClusterState::Existing;
+    declared.joins = Some(list.iter().map(|(name, address)| ((*name).to_owned(), url(address))).collect());
+}
+
+/// lis1 was removed and added again, as a learner that waits.
+fn added(observed: &mut Observed) {
+    lists(observed, |m| {
+        m[1] = Member { id: Id(8), name: String::new(), client_urls: Vec::new(), learner: true, ..m[1].clone() };
+    });
+    observed.views.remove(1);
 }
 
 fn judged(case: &Case) -> Vec<Finding> {

@@ -1,5 +1,6 @@
 //! The commands by which members come and go, one place for all that print them.
 
+use crate::etcd::birth;
 use crate::etcd::ids::Id;
 use crate::live::etcdctl::{Step, name, url};
 use crate::live::observe::Member;
@@ -65,19 +66,13 @@ pub fn initial_cluster<'a>(
     members
 }
 
-/// `name=url,name=url`, as etcd's configuration has it.
-pub fn joined(initial_cluster: &[(String, String)]) -> String {
-    let members: Vec<String> = initial_cluster.iter().map(|(name, url)| format!("{name}={url}")).collect();
-    members.join(",")
-}
-
 /// The two lines of etcd.yaml with which a node joins; they are read while the data directory is empty. For an image that
 /// was built as `new`: one of `fitout build --join` has them.
 pub fn existing(node: &str, initial_cluster: &[(String, String)]) -> Step {
     let command = format!(
         "sed -i -e 's|^initial-cluster-state:.*|initial-cluster-state: \"existing\"|' \
          -e 's|^initial-cluster:.*|initial-cluster: \"{}\"|' /etc/etcd/etcd.yaml",
-        joined(initial_cluster)
+        birth::initial_cluster(initial_cluster.iter().map(|(name, url)| (name, url)))
     );
     Step::on(node, "before its first start", command)
 }
@@ -95,6 +90,7 @@ pub fn start(node: &str) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etcd::birth::{Birth, Entrance};
 
     fn member(name: &str, id: u64, urls: &[&str]) -> Member {
         let peer_urls = urls.iter().map(|u| format!("https://10.0.0.{u}:2380")).collect();
@@ -123,7 +119,8 @@ mod tests {
         ];
         for (live, (node, at), gone, want) in rows {
             let peer = format!("https://10.0.0.{at}:2380");
-            let list = joined(&initial_cluster((node, &peer), live, *gone, node_of));
+            let list = Entrance::Joins(initial_cluster((node, &peer), live, *gone, node_of));
+            let list = list.initial_cluster(&Birth::of(1, String::new(), [].into()));
             assert_eq!(list.replace("https://10.0.0.", "").replace(":2380", ""), *want);
         }
     }

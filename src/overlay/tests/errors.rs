@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{VOTER, path};
+use crate::etcd::birth::{Birth, Entrance};
 use crate::finding::Finding;
 use crate::overlay::testing::*;
 use crate::overlay::{RULES, fit};
@@ -215,13 +216,17 @@ fn each_error_is_found_with_its_place() {
 
 /// A fourth voter that came after the registry was born.
 fn not_born() -> Vec<Finding> {
+    born_as(|birth| drop(birth.peers.remove("lis1")))
+}
+
+/// What is said of `lis1` when the registry was born otherwise.
+fn born_as(change: impl Fn(&mut Birth)) -> Vec<Finding> {
     let mesh = mesh_with(&[]);
     let plan = plan_over(&mesh, &base(), &base_packages()).unwrap();
     let mut birth = crate::etcd::birth::compute(&mesh);
-    birth.peers.remove("lis1");
+    change(&mut birth);
     let node = &mesh.nodes["lis1"];
-    let state = crate::etcd::birth::ClusterState::New;
-    match fit(&plan, &mesh, node, &birth, state, &pki(true, true)) {
+    match fit(&plan, &mesh, node, &birth, &Entrance::Born, &pki(true, true)) {
         Err(crate::finding::Problem::Findings(found)) => found,
         other => panic!("{other:?}"),
     }
@@ -232,5 +237,10 @@ fn a_voter_that_was_not_born_is_told_to_join() {
     assert_eq!(
         show(&not_born()),
         ["overlay-not-born lis1: is not among the first members of generation 1 @ mesh.toml:13"]
+    );
+    let moved = born_as(|birth| drop(birth.peers.insert("lis1".into(), "https://10.77.0.99:2380".into())));
+    assert_eq!(
+        show(&moved),
+        ["overlay-not-born lis1: was born at https://10.77.0.99:2380, and is declared at https://10.77.0.11:2380 @ mesh.toml:13"]
     );
 }

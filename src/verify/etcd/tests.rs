@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::config::Config;
 use crate::systemd::testing::{put, tree};
 use crate::tree::{Entry, Tree};
 
@@ -222,7 +223,14 @@ fn a_joining_node_has_the_living_list() {
         .replace("por1=https://10.77.0.21:2380", "por2=https://10.77.0.22:2380");
     let mut image = image(&living);
     join(&mut image);
+    let list = Config::parse(&living).unwrap().initial_cluster();
+    image.manifest.as_mut().unwrap().initial_cluster = Some(list.clone());
     assert_eq!(codes(&image), [] as [&str; 0]);
+    // Not the list for which it was built.
+    for other in [None, Some(list[1..].to_vec())] {
+        image.manifest.as_mut().unwrap().initial_cluster = other;
+        assert_eq!(codes(&image), ["etcd-cluster"]);
+    }
 }
 
 #[test]

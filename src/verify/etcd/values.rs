@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Facts, rule};
-use crate::etcd::birth::{Birth, ClusterState};
+use crate::etcd::birth::{self, Birth, ClusterState};
 use crate::etcd::config::Value;
 use crate::etcd::keys::{TRANSPORTS, reading};
 use crate::etcd::start::{Retention, SUITES, With, retention};
@@ -190,7 +190,7 @@ fn name(facts: &Facts, out: &mut Vec<Finding>) {
 }
 
 fn cluster(facts: &Facts, out: &mut Vec<Finding>) {
-    let (config, birth) = (facts.config, &facts.manifest.birth);
+    let (config, born) = (facts.config, &facts.manifest.birth);
     let mut say = |key: &str, message: String| out.push(facts.at_key(&CLUSTER, None, key, message));
     let state = match facts.manifest.cluster_state {
         ClusterState::New => "new",
@@ -202,11 +202,11 @@ fn cluster(facts: &Facts, out: &mut Vec<Finding>) {
         say("initial-cluster-state", format!("`initial-cluster-state` is {now}, and the image is built as `{state}`"));
     }
     let token = config.text("initial-cluster-token");
-    if token.as_deref() != Some(&birth.token) {
+    if token.as_deref() != Some(&born.token) {
         let now = token.map_or_else(|| "missing, so `etcd-cluster`".to_owned(), |t| format!("`{t}`"));
         say(
             "initial-cluster-token",
-            format!("`initial-cluster-token` is {now}, and the birth record has `{}`", birth.token),
+            format!("`initial-cluster-token` is {now}, and the birth record has `{}`", born.token),
         );
     }
     let members: BTreeMap<String, String> = config.initial_cluster().into_iter().collect();
@@ -214,9 +214,19 @@ fn cluster(facts: &Facts, out: &mut Vec<Finding>) {
     if own.is_none() {
         say("initial-cluster", format!("`initial-cluster` lacks this node, `{}`", facts.manifest.node));
     }
-    // A node that joins has the living list, which only the living cluster knows.
-    if facts.manifest.cluster_state == ClusterState::New && members != birth.peers {
-        for (name, url) in &birth.peers {
+    // A node that joins has the living list, which only the living cluster knows: here it is the one that was asked for.
+    if facts.manifest.cluster_state == ClusterState::Existing {
+        let (written, wanted) = (config.initial_cluster(), facts.manifest.initial_cluster.clone().unwrap_or_default());
+        if written != wanted {
+            let list = |members: &[(String, String)]| birth::initial_cluster(members.iter().map(|(n, u)| (n, u)));
+            say(
+                "initial-cluster",
+                format!("`initial-cluster` is `{}`, and the image was built to join `{}`", list(&written), list(&wanted)),
+            );
+        }
+    }
+    if facts.manifest.cluster_state == ClusterState::New && members != born.peers {
+        for (name, url) in &born.peers {
             match members.get(name) {
                 Some(written) if written == url => {}
                 Some(written) => say(
@@ -227,7 +237,7 @@ fn cluster(facts: &Facts, out: &mut Vec<Finding>) {
                 None => say("initial-cluster", format!("`initial-cluster` lacks `{name}={url}` of the birth record")),
             }
         }
-        for (name, url) in members.iter().filter(|(name, _)| !birth.peers.contains_key(*name)) {
+        for (name, url) in members.iter().filter(|(name, _)| !born.peers.contains_key(*name)) {
             say("initial-cluster", format!("`initial-cluster` has `{name}={url}`, which is not in the birth record"));
         }
     }
