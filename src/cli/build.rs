@@ -3,13 +3,23 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::{Exit, Global, Ui, VerbResult, project};
+use super::registry::access::seconds;
+use super::{Exit, Global, Ui, VerbResult, project, usage};
 use crate::declaration::Node;
-use crate::image::build::{self, Options};
+use crate::etcd::birth;
+use crate::finding::{Finding, Problem};
+use crate::image::build::{self, Certificates, Options};
 use crate::image::index::IndexEntry;
+use crate::image::project::Project;
+use crate::live::credentials::Credentials;
+use crate::live::endpoint::Endpoint;
+use crate::live::members::join;
+use crate::live::members::look::Registry;
+use crate::live::members::plan::Wanted;
 use crate::pki::passphrase::Source;
 use crate::pki::store::{Access, Issue, Store};
 
@@ -25,6 +35,16 @@ pub struct Args {
     /// Refuse any change of fitout.lock, and any issuing of certificates
     #[arg(long)]
     locked: bool,
+    /// Build for joining the living registry: its member list, asked for now, goes into the image; for a node that was added
+    /// after the registry was born, or replaces a member
+    #[arg(long, requires = "nodes")]
+    join: bool,
+    /// With --join: client URL of a member to ask; may be given several times [default: every declared voter]
+    #[arg(long = "endpoint", value_name = "URL", requires = "join")]
+    endpoints: Vec<Endpoint>,
+    /// With --join: how long to wait for an answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, requires = "join")]
+    timeout: Duration,
     /// Threads [default: one per processor]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -52,7 +72,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let now = OffsetDateTime::now_utc();
     let certificates = |node: &Node| store.node(&project.mesh, node, now, issue);
     let out = args.out.clone().unwrap_or_else(|| directory.join("dist"));
-    let options = Options { out: &out, jobs: project::jobs(args.jobs), progress: ui, joins: BTreeMap::new() };
+    let joins = match args.join {
+        true => joins(args, &project, &nodes, &certificates, ui)?,
+        false => BTreeMap::new(),
+    };
+    let options = Options { out: &out, jobs: project::jobs(args.jobs), progress: ui, joins };
     let report = build::build(&project, &cache, &nodes, &certificates, &options)?;
 
     for issued in store.issued() {
@@ -76,6 +100,47 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         ui.status(format!("{} of {} images could not be made: {}", names.len(), nodes.len(), names.join(", ")));
     }
     Ok(exit)
+}
+
+/// `initial-cluster` of every node that is built, from the living list. It is asked for with the first one's own client
+/// certificate: any of the mesh may list the members.
+fn joins(
+    args: &Args,
+    project: &Project,
+    nodes: &[&Node],
+    certificates: Certificates<'_>,
+    ui: &Ui,
+) -> Result<BTreeMap<String, Vec<(String, String)>>, Problem> {
+    let mesh = &project.mesh;
+    let clients = nodes.iter().filter(|node| !mesh.part_of(node).runs_registry());
+    let clients: Vec<Finding> = clients
+        .map(|node| {
+            let text = format!("etcd does not run on {}: it is a client", *node.name);
+            usage::JOIN_CLIENT.finding(&*node.name, text).at(&node.profile.span).help("build it without `--join`")
+        })
+        .collect();
+    if !clients.is_empty() {
+        return Err(clients.into());
+    }
+    let Some(first) = nodes.first() else { return Ok(BTreeMap::new()) };
+    let credentials = Credentials::of_node(&certificates(first)?)?;
+    let declared = || mesh.registry_nodes().map(|node| Endpoint::of_address(*node.address)).collect();
+    let registry = Registry {
+        wanted: Wanted::of(mesh),
+        birth: project.birth.clone(),
+        endpoints: if args.endpoints.is_empty() { declared() } else { args.endpoints.clone() },
+        credentials: &credentials,
+        timeout: args.timeout,
+    };
+    let look = registry.look()?;
+    let mut joins = BTreeMap::new();
+    for node in nodes {
+        let list = join::list(&node.name, &registry.wanted, &look)?;
+        let shown = birth::initial_cluster(list.iter().map(|(name, url)| (name, url)));
+        ui.status(format!("{} joins {shown}", *node.name));
+        joins.insert(node.name.value.clone(), list);
+    }
+    Ok(joins)
 }
 
 fn print(ui: &Ui, node: &str, path: &std::path::Path, entry: &IndexEntry) {

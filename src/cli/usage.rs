@@ -30,5 +30,13 @@ pub static MESH_EXISTS: Rule = rule(
     "`fitout init` never overwrites a declaration. Name another directory, or remove the file yourself.",
 );
 
+/// A client joins nothing.
+pub static JOIN_CLIENT: Rule = rule(
+    "join-client",
+    "`fitout build --join` for a node on which etcd does not run",
+    "`--join` puts the living member list into the image of a node that becomes a member of the registry. A client is none: \
+     its image is the same whoever the members are.",
+);
+
 /// Rules of this file.
-pub static RULES: &[&Rule] = &[&UNKNOWN_CODE, &PATH_UNKNOWN, &MESH_EXISTS];
+pub static RULES: &[&Rule] = &[&UNKNOWN_CODE, &PATH_UNKNOWN, &MESH_EXISTS, &JOIN_CLIENT];

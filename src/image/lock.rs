@@ -117,7 +117,8 @@ pub static BIRTH_NOT_LOCKED: Rule = Rule {
 };
 
 /// Rules of the lock file.
-pub static RULES: &[&Rule] = &[&LOCK_UNREADABLE, &BASE_DRIFTED, &USER_NOT_LOCKED, &BIRTH_CHANGED, &BORN_OTHERWISE, &BIRTH_NOT_LOCKED];
+pub static RULES: &[&Rule] =
+    &[&LOCK_UNREADABLE, &BASE_DRIFTED, &USER_NOT_LOCKED, &BIRTH_CHANGED, &BORN_OTHERWISE, &BIRTH_NOT_LOCKED];
 
 /// What to do with what is not pinned as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use crate::finding::Failure;
+use crate::pki::NodePki;
 use crate::pki::inspect::Certificate;
 use crate::tree::TreePath;
 use crate::verify::image::Image;
@@ -80,6 +81,19 @@ impl Credentials {
         let (authority, certificate) = (of_image(image, AUTHORITY)?, of_image(image, CERTIFICATE)?);
         let key = Zeroizing::new(of_image(image, KEY)?);
         Credentials::from_pem(&image.name, authority, certificate, key)
+    }
+
+    /// A node's own, from the certificate store.
+    ///
+    /// # Errors
+    /// When its key was not read, or something does not parse.
+    pub fn of_node(pki: &NodePki) -> Result<Credentials, Failure> {
+        let Some(key) = &pki.client.key_pem else {
+            return Err(Failure::new("the node's client key was not read"));
+        };
+        let pem = |text: &str| text.as_bytes().to_vec();
+        let (authority, certificate) = (pem(&pki.client_authority_pem), pem(&pki.client.certificate_pem));
+        Credentials::from_pem("the certificate store", authority, certificate, Zeroizing::new(pem(key)))
     }
 
     /// Parses the PEM texts of an image; `whose` is its name, for messages.

@@ -142,6 +142,25 @@ pub fn observe(
     Observed { views, client: credentials.shown.clone(), at: time::OffsetDateTime::now_utc().unix_timestamp() }
 }
 
+/// As [`observe`], of what the members say alone: nobody tries to get in as a stranger, and no metrics are read. For who
+/// looks again and again.
+pub fn answers(endpoints: &[Endpoint], credentials: &Credentials, timeout: Duration) -> Observed {
+    let deadline = Instant::now() + timeout;
+    let views = std::thread::scope(|scope| {
+        let look = |endpoint: &Endpoint| {
+            let greeting = greet(endpoint, credentials, true, deadline);
+            let answer = greeting.clone().and_then(|_| Client::new(endpoint, credentials, deadline)?.ask(deadline));
+            View { endpoint: endpoint.clone(), answer, greeting: greeting.ok(), stranger_let_in: None }
+        };
+        let threads: Vec<_> = endpoints.iter().map(|e| (e, scope.spawn(move || look(e)))).collect();
+        let lost = |endpoint: &Endpoint| {
+            of_trouble(endpoint, Trouble::new(Kind::Request, "asking ended by a defect of fitout"))
+        };
+        threads.into_iter().map(|(e, thread)| thread.join().unwrap_or_else(|_| lost(e))).collect()
+    });
+    Observed { views, client: credentials.shown.clone(), at: time::OffsetDateTime::now_utc().unix_timestamp() }
+}
+
 fn of_trouble(endpoint: &Endpoint, trouble: Trouble) -> View {
     View { endpoint: endpoint.clone(), answer: Err(trouble), greeting: None, stranger_let_in: None }
 }

@@ -20,6 +20,7 @@ mod foreign_tars;
 mod formats;
 mod gate;
 mod loopback;
+mod members;
 mod readers;
 mod reproducible;
 mod usage;

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod env;
+pub mod members;
 
 use super::{Global, Ui, VerbResult};
 
@@ -16,6 +17,8 @@ pub struct Args {
 enum RegistryVerb {
     /// Print etcdctl's variables for an operator's certificate, for the shell's `eval`
     Env(env::Args),
+    /// Compare the members with the declaration, and show or take the steps from one to the other
+    Members(members::Args),
 }
 
 /// Runs `registry`.
@@ -25,5 +28,6 @@ enum RegistryVerb {
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     match &args.verb {
         RegistryVerb::Env(args) => env::run(args, global, ui),
+        RegistryVerb::Members(args) => members::run(args, global, ui),
     }
 }

@@ -112,10 +112,7 @@ fn already(declared: &Declared, observed: &Observed, peer: &str, member: &Member
         lost.push_str("; until the last step one more loss stops all writes");
     }
     finding = finding.note(lost + ":");
-    let mut steps = vec![
-        Step::on(node, "if it still runs", command::STOP),
-        command::remove(member.id),
-    ];
+    let mut steps = vec![Step::on(node, "if it still runs", command::STOP), command::remove(member.id)];
     steps.extend(joins(declared, peer, live, Some(member.id)));
     commands(declared, observed, finding, Change::Removal(member.id), steps)
 }
@@ -224,13 +221,9 @@ fn promoted(peer: &str) -> Step {
 
 fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {
     if declared.state == ClusterState::New {
-        out.push(
-            WRONG_STATE
-                .finding(&declared.node, format!("the image says `new`, and the node {why}"))
-                .help(
-                    "do not start it as it is: `live-next-step` prints what to do before, and what to change on it; once \
+        out.push(WRONG_STATE.finding(&declared.node, format!("the image says `new`, and the node {why}")).help(
+            "do not start it as it is: `live-next-step` prints what to do before, and what to change on it; once \
                      it is added, `fitout build --node NODE --join` makes an image that needs no change",
-                ),
-        );
+        ));
     }
 }

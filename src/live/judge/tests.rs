@@ -477,14 +477,17 @@ fn cases() -> Vec<Case> {
                 ("live-member-unstarted", "member 0000000000000008"),
                 ("live-member-learner", "has no vote"),
                 ("live-member-rejoined", "was born as"),
-                ("live-next-step", "1. on lis1: `systemctl enable --now mesh-registry.target`"),
+                ("live-next-step", "2. on lis1: `systemctl enable --now mesh-registry.target`"),
             ],
         ),
         case(
             "this node was added and waits; image built to join an earlier list",
             |d, o| {
                 added(o);
-                joins(d, &[("arb1", "10.77.0.31"), ("lis1", "10.77.0.11"), ("old", "10.77.0.99"), ("por1", "10.77.0.21")]);
+                joins(
+                    d,
+                    &[("arb1", "10.77.0.31"), ("lis1", "10.77.0.11"), ("old", "10.77.0.99"), ("por1", "10.77.0.21")],
+                );
             },
             &[
                 ("live-member-unstarted", "member 0000000000000008"),

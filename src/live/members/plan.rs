@@ -6,9 +6,9 @@
 //! - a learner has no vote: so a voter is added as one, and gets its vote once it has all data;
 //! - a living member that is not declared goes last: until then it is one more that may be lost.
 
-mod order;
 #[cfg(test)]
-mod model;
+pub(in crate::live::members) mod model;
+mod order;
 #[cfg(test)]
 mod tests;
 mod words;

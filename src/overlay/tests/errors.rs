@@ -241,6 +241,8 @@ fn a_voter_that_was_not_born_is_told_to_join() {
     let moved = born_as(|birth| drop(birth.peers.insert("lis1".into(), "https://10.77.0.99:2380".into())));
     assert_eq!(
         show(&moved),
-        ["overlay-not-born lis1: was born at https://10.77.0.99:2380, and is declared at https://10.77.0.11:2380 @ mesh.toml:13"]
+        [
+            "overlay-not-born lis1: was born at https://10.77.0.99:2380, and is declared at https://10.77.0.11:2380 @ mesh.toml:13"
+        ]
     );
 }

@@ -221,7 +221,11 @@ fn cluster(facts: &Facts, out: &mut Vec<Finding>) {
             let list = |members: &[(String, String)]| birth::initial_cluster(members.iter().map(|(n, u)| (n, u)));
             say(
                 "initial-cluster",
-                format!("`initial-cluster` is `{}`, and the image was built to join `{}`", list(&written), list(&wanted)),
+                format!(
+                    "`initial-cluster` is `{}`, and the image was built to join `{}`",
+                    list(&written),
+                    list(&wanted)
+                ),
             );
         }
     }

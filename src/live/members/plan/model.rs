@@ -15,22 +15,22 @@ use crate::live::observe::Member;
 /// Nodes that exist; some are declared, some are members, some both.
 const NODES: usize = 8;
 
-fn node(n: usize) -> String {
+pub(in crate::live::members) fn node(n: usize) -> String {
     format!("n{n}")
 }
-fn home(n: usize) -> String {
+pub(in crate::live::members) fn home(n: usize) -> String {
     format!("https://10.0.0.{n}:2380")
 }
 
 /// The registry.
 #[derive(Debug, Clone)]
-struct Model {
-    members: Vec<Seen>,
-    next_id: u64,
+pub(in crate::live::members) struct Model {
+    pub members: Vec<Seen>,
+    pub next_id: u64,
 }
 
 impl Model {
-    fn votes(&self) -> Votes {
+    pub fn votes(&self) -> Votes {
         let voters = || self.members.iter().filter(|m| !m.member.learner);
         Votes { all: voters().count(), up: voters().filter(|m| m.stand.counts()).count() }
     }
@@ -48,7 +48,7 @@ impl Model {
     }
 
     /// What etcd, or a person, does; an error is etcd's refusal.
-    fn take(&mut self, step: &Step, wanted: &Wanted) -> Result<(), String> {
+    pub fn take(&mut self, step: &Step, wanted: &Wanted) -> Result<(), String> {
         let started = |m: &Seen| !unstarted(&m.member);
         if !step.is_for_operator() && !self.votes().hold() {
             return Err("no quorum: nothing is committed".into());
@@ -127,7 +127,7 @@ impl Model {
         Ok(())
     }
 
-    fn is(&self, wanted: &Wanted) -> bool {
+    pub fn is(&self, wanted: &Wanted) -> bool {
         let right = |(node, place): (&String, &Place)| {
             self.members.iter().any(|m| {
                 m.member.name == *node
@@ -138,6 +138,23 @@ impl Model {
         };
         self.members.len() == wanted.nodes.len() && wanted.nodes.iter().all(right)
     }
+}
+
+/// Nodes 0 to `n`, all well.
+pub(in crate::live::members) fn healthy(n: usize) -> Model {
+    let one = |n: usize| {
+        let client_urls = vec!["https://client".into()];
+        let member =
+            Member { id: Id(n as u64 + 1), name: node(n), peer_urls: vec![home(n)], client_urls, learner: false };
+        Seen { member, stand: Stand::Serves, leads: n == 0, version: Version::parse("3.5.16") }
+    };
+    Model { members: (0..n).map(one).collect(), next_id: 1000 }
+}
+
+/// Nodes 0 to `n`, declared.
+pub(in crate::live::members) fn all_wanted(n: usize) -> Wanted {
+    let place = |n: usize| (node(n), Place { peer_url: home(n), site: "s".into() });
+    Wanted { nodes: (0..n).map(place).collect() }
 }
 
 fn stands() -> impl Strategy<Value = Stand> {

@@ -1,6 +1,8 @@
 //! The order of the steps. The list is followed as it will be, so that each step is judged by the votes of its moment.
 
-use super::{Blocked, Options, Place, Plan, Planned, Removal, Seen, Start, Step, Wanted, assign, forgets_promotion, label};
+use super::{
+    Blocked, Options, Place, Plan, Planned, Removal, Seen, Start, Step, Wanted, assign, forgets_promotion, label,
+};
 use crate::etcd::ids::Id;
 use crate::etcd::versions::Version;
 use crate::live::members::votes::{Stand, Votes, unstarted};

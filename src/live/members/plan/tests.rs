@@ -110,10 +110,25 @@ fn the_way_from_what_is_to_what_is_wanted() {
         ("a b c", "a b c=x", &[], "rename c"),
         ("a b c", "a b=c c=b", &[], "rename b, rename c"),
         // No quorum, or none after it.
-        ("a b c", "a -b -c", &[], "! 1 of 3 voters answer and know a leader, 2 are needed: first mend what is said of the others"),
-        ("a b c", "a -b -c", &[2, 3], "! 1 of 3 voters answer and know a leader, 2 are needed: first mend what is said of the others"),
+        (
+            "a b c",
+            "a -b -c",
+            &[],
+            "! 1 of 3 voters answer and know a leader, 2 are needed: first mend what is said of the others",
+        ),
+        (
+            "a b c",
+            "a -b -c",
+            &[2, 3],
+            "! 1 of 3 voters answer and know a leader, 2 are needed: first mend what is said of the others",
+        ),
         ("a", "a", &[1], "! without it 0 of 0 voters are left, 1 are needed: first bring back what is away"),
-        ("a b c", "a ?b", &[], "! 1 of 2 voters answer and know a leader, 2 are needed: first mend what is said of the others"),
+        (
+            "a b c",
+            "a ?b",
+            &[],
+            "! 1 of 2 voters answer and know a leader, 2 are needed: first mend what is said of the others",
+        ),
         ("a b", "a b@x", &[], "! until b runs at its new address 1 of 2 voters are left, 2 are needed"),
     ];
     for (want, is, replace, steps) in rows {
@@ -128,7 +143,11 @@ fn as_voters_at_once_where_the_votes_allow_it() {
     let rows: &[(&str, &str, &str)] = &[
         ("a b c d e", "a b c", "vote d, start d, vote e, start e"),
         ("a b d", "a b -c", "remove c, vote d, start d"),
-        ("a b c", "a", "! as a voter that has not started it would count at once: 1 of 2 voters, 2 are needed, and there would be no writes until it has started"),
+        (
+            "a b c",
+            "a",
+            "! as a voter that has not started it would count at once: 1 of 2 voters, 2 are needed, and there would be no writes until it has started",
+        ),
     ];
     for (want, is, steps) in rows {
         assert_eq!(line(&planned(want, is, &[], false)), *steps, "{want} from {is}");
