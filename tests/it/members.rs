@@ -5,7 +5,7 @@ mod cluster;
 
 use std::process::Stdio;
 
-use crate::common::{Debian, Said};
+use crate::common::{Debian, Said, run};
 use cluster::{Cluster, Node, until};
 
 const THREE: [Node; 3] = [("one", 1), ("two", 2), ("three", 3)];
@@ -60,7 +60,8 @@ fn whole(cluster: &Cluster, nodes: &[Node], keys: &std::collections::BTreeSet<St
 
 fn started(debian: Debian, nodes: &[Node]) -> Cluster {
     let mut cluster = Cluster::new(debian, nodes);
-    cluster.fitout(&["build"]).exits(0);
+    // Outside of the namespace, where Debian's mirror can be reached: the base may have to be made.
+    run(&cluster.mesh(), &["build"]).exits(0);
     for (node, _) in nodes {
         cluster.unpack(node);
         cluster.start(node);

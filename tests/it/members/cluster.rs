@@ -46,13 +46,13 @@ impl Cluster {
         self.directory.path().join("mesh")
     }
 
-    /// Writes mesh.toml: one node is a control plane, more are voters in a site each; and a client beside them.
+    /// Writes mesh.toml, with the base of `examples/three-site`: one node is a control plane, more are voters in a site each; and a client beside them.
     pub fn declare(&self, nodes: &[Node]) {
         let (topology, profile) = if nodes.len() == 1 { ("single", "control-plane") } else { ("quorum", "voter") };
         let mut text = format!(
             "[mesh]\nname = \"loop\"\ntopology = \"{topology}\"\ndomain = \"loop.mesh\"\nnetwork = \"127.78.0.0/24\"\n\
              time-to-rebuild = \"1h\"\n[image]\nbase = \"common\"\nversion = \"1\"\n[base.common]\ndebian = \"{}\"\n\
-             [registry]\nround-trip = \"1ms\"\n",
+             packages = [\"nftables\"]\n[registry]\nround-trip = \"1ms\"\n",
             self.suite
         );
         for (name, byte) in nodes {

@@ -121,3 +121,69 @@ fn nothing_destroys_without_a_quorum_and_no_list_of_endpoints_is_empty() {
     }
     assert!(printed > 100, "the table prints such commands: {printed}");
 }
+
+/// What check prints for one node is a step of what `fitout registry members` plans for all, seen from the same.
+#[test]
+fn check_and_members_never_disagree() {
+    use crate::live::members::plan::{Options, Place, Plan, Seen, Step, Wanted, plan};
+    use crate::live::members::votes::stand;
+
+    fn planned(declared: &Declared, observed: &Observed, live: &[Member], replace: &[Id]) -> Plan {
+        let place =
+            |(node, url): (&String, &String)| (node.clone(), Place { peer_url: url.clone(), site: String::new() });
+        let wanted = Wanted { nodes: declared.members.iter().map(place).collect() };
+        let seen = |m: &Member| {
+            let stand = stand(declared.cluster, observed, live, m);
+            Seen { member: m.clone(), stand, leads: false, version: None }
+        };
+        let seen: Vec<Seen> = live.iter().map(seen).collect();
+        plan(&wanted, &seen, &Options { replace: replace.iter().copied().collect(), ..Options::default() })
+    }
+
+    let (mut removals, mut additions, mut silent) = (0, 0, 0);
+    for case in cases() {
+        for mask in 0..8_usize {
+            for (node, _) in NODES {
+                let (mut declared, mut observed) = (declared(node, Part::Voter), healthy());
+                (case.change)(&mut declared, &mut observed);
+                declared.replace = true;
+                for (n, view) in observed.views.iter_mut().enumerate() {
+                    if mask >> n & 1 == 1 {
+                        view.answer = Err(Trouble::new(Kind::Silent, "silence"));
+                    }
+                }
+                let Some(live) = members::reference(&declared, &observed) else { continue };
+                let found = judge(&declared, &observed);
+                // A corrupt member is removed for a reason that is not in the list.
+                let text: String = found
+                    .iter()
+                    .filter(|f| f.code != alarms::CORRUPT.code)
+                    .flat_map(|f| f.notes.iter().map(move |n| format!("{n}\n")))
+                    .collect();
+                let what = || format!("{} {mask} {node}: {found:#?}", case.name);
+                let ids = text.split("`etcdctl member remove ").skip(1).filter_map(|t| t.get(..16)?.parse::<Id>().ok());
+                let ids: Vec<Id> = ids.collect();
+                let plan = planned(&declared, &observed, &live, &ids);
+                if plan.blocked.as_ref().is_some_and(|b| b.step.is_none()) {
+                    silent += 1;
+                    assert!(!text.contains("etcdctl member "), "nothing can be changed: {}", what());
+                    continue;
+                }
+                for id in ids {
+                    removals += 1;
+                    let there = plan.steps.iter().any(|p| matches!(p.step, Step::Remove { id: it, .. } if it == id));
+                    assert!(there || plan.blocked.is_some(), "{id}: {plan:#?}\n{}", what());
+                }
+                let node = declared.node.clone();
+                if text.contains(&format!("`etcdctl member add {node} --learner"))
+                    && declared.members.contains_key(&node)
+                {
+                    additions += 1;
+                    let there = plan.steps.iter().any(|p| matches!(&p.step, Step::Add { node: it, .. } if *it == node));
+                    assert!(there || plan.blocked.is_some(), "{plan:#?}\n{}", what());
+                }
+            }
+        }
+    }
+    assert!(removals > 100 && additions > 100 && silent > 100, "{removals} {additions} {silent}");
+}
