@@ -38,7 +38,7 @@ struct Planner<'a> {
     steps: Vec<Planned>,
 }
 
-type Done = Result<(), Blocked>;
+type Done = Result<(), Box<Blocked>>;
 
 pub(super) fn plan(wanted: &Wanted, seen: &[Seen], options: &Options) -> Plan {
     let nodes = assign(wanted, seen);
@@ -62,7 +62,7 @@ pub(super) fn plan(wanted: &Wanted, seen: &[Seen], options: &Options) -> Plan {
     // In the order in which people read them; removals take them in this order too.
     list.sort_by(|a, b| (&a.node, &a.name, a.id).cmp(&(&b.node, &b.name, b.id)));
     let mut planner = Planner { wanted, options, forgets: forgets_promotion(seen), list, steps: Vec::new() };
-    let blocked = planner.run().err();
+    let blocked = planner.run().err().map(|blocked| *blocked);
     Plan { steps: planner.steps, blocked }
 }
 
@@ -102,7 +102,7 @@ impl Planner<'_> {
              registry is restored from a backup",
             away.join(" or ")
         );
-        Err(Blocked { step: None, why, help })
+        Err(Box::new(Blocked { step: None, why, help }))
     }
 
     fn remove_all(&mut self, why: Removal, which: impl Fn(&One) -> bool) -> Done {
@@ -123,7 +123,7 @@ impl Planner<'_> {
             } else {
                 "look again when that is mended"
             };
-            return Err(Blocked { step: Some(step), why, help: help.to_owned() });
+            return Err(Box::new(Blocked { step: Some(step), why, help: help.to_owned() }));
         }
         self.push(step, after, None);
         self.list.retain(|other| other.id != one.id);
@@ -226,7 +226,7 @@ impl Planner<'_> {
                     after.needed()
                 );
                 let help = "bring back what is away first, or declare it where it is";
-                return Err(Blocked { step: Some(step), why, help: help.to_owned() });
+                return Err(Box::new(Blocked { step: Some(step), why, help: help.to_owned() }));
             }
             self.push(step, after, None);
             for it in self.list.iter_mut().filter(|it| it.id == one.id) {
@@ -261,7 +261,7 @@ impl Planner<'_> {
                 after.needed()
             );
             let help = "add it as a learner: without `--no-learner`";
-            return Err(Blocked { step: Some(step), why, help: help.to_owned() });
+            return Err(Box::new(Blocked { step: Some(step), why, help: help.to_owned() }));
         }
         self.push(step, after, None);
         self.list.push(One {
@@ -308,7 +308,11 @@ impl Planner<'_> {
                     during.all,
                     during.needed()
                 );
-                return Err(Blocked { step: Some(step), why, help: "bring back what is away first".to_owned() });
+                return Err(Box::new(Blocked {
+                    step: Some(step),
+                    why,
+                    help: "bring back what is away first".to_owned(),
+                }));
             }
             let after = self.votes();
             self.push(step, after, None);
