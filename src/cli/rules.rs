@@ -10,7 +10,8 @@ use crate::{declaration, image, live, overlay, pki, verify};
 
 /// The families, in the order in which data flows.
 pub fn all() -> Vec<&'static Rule> {
-    [of_declaration(), pki::RULES.to_vec(), of_image(true, true), live::RULES.to_vec(), usage::RULES.to_vec()].concat()
+    let live = [live::RULES.to_vec(), live::bootstrap::RULES.to_vec(), live::claims::RULES.to_vec()].concat();
+    [of_declaration(), pki::RULES.to_vec(), of_image(true, true), live, usage::RULES.to_vec()].concat()
 }
 
 /// What is applied to a declaration until it is a plan.
@@ -75,7 +76,7 @@ fn never_allowed(rule: &Rule) -> Option<&'static str> {
         "certificate-expired" => return None,
         _ => {}
     }
-    let made_from = ["declaration", "overlay", "base", "lock", "image", "usage", "pki"];
+    let made_from = ["declaration", "overlay", "base", "lock", "image", "usage", "pki", "registry"];
     let stops = made_from.contains(&rule.family) && rule.severity == Severity::Error;
     stops.then_some("nothing is made, or said, while it is there")
 }

@@ -1,5 +1,7 @@
 //! etcd's client for one endpoint. The calls are blocking: the runtime is inside.
 
+mod items;
+
 use std::future::Future;
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,8 @@ use super::handshake::{Kind, Trouble};
 use super::observe::{Answer, Member};
 use crate::etcd::ids::Id;
 use crate::finding::Failure;
+
+pub use items::{AT_ONCE, Item, Items};
 
 /// A client of one member.
 pub struct Client {
@@ -174,7 +178,7 @@ fn left(deadline: Instant) -> Duration {
 }
 
 /// The message of etcd with the causes that gRPC keeps behind it.
-fn reason(error: &etcd_client::Error) -> String {
+pub(super) fn reason(error: &etcd_client::Error) -> String {
     let etcd_client::Error::GRpcStatus(status) = error else { return error.to_string() };
     let mut text = status.message().to_owned();
     let mut cause = std::error::Error::source(status);

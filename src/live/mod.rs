@@ -3,7 +3,9 @@
 //! tokio and etcd-client are used here and nowhere else. Asking ([`observe`]) is apart from judging ([`judge`]):
 //! the judges are pure functions of what was seen, and are tested without a network.
 
+pub mod bootstrap;
 pub mod check;
+pub mod claims;
 pub mod client;
 pub mod credentials;
 pub mod endpoint;
@@ -13,7 +15,10 @@ pub mod judge;
 pub mod members;
 pub mod metrics;
 pub mod observe;
+pub mod overview;
 pub mod reach;
 mod verifier;
+pub mod watch;
+pub mod words;
 
 pub use check::{Options, RULES, Session, check};

@@ -26,8 +26,19 @@ pub struct Reached {
 /// # Errors
 /// When there is none within `timeout`: the reason of each endpoint.
 pub fn reach(endpoints: &[Endpoint], credentials: Credentials, timeout: Duration) -> Result<Reached, Failure> {
+    reach_again(endpoints, &Arc::new(credentials), timeout)
+}
+
+/// As [`reach`], by credentials that were shown before.
+///
+/// # Errors
+/// As [`reach`].
+pub fn reach_again(
+    endpoints: &[Endpoint],
+    credentials: &Arc<Credentials>,
+    timeout: Duration,
+) -> Result<Reached, Failure> {
     let deadline = Instant::now() + timeout;
-    let credentials = Arc::new(credentials);
     let (sender, receiver) = mpsc::channel();
     for (n, endpoint) in endpoints.iter().enumerate() {
         let (sender, endpoint, credentials) = (sender.clone(), endpoint.clone(), credentials.clone());
@@ -41,7 +52,7 @@ pub fn reach(endpoints: &[Endpoint], credentials: Credentials, timeout: Duration
     let mut troubles: Vec<(usize, Endpoint, Trouble)> = Vec::new();
     while let Ok((n, endpoint, client)) = receiver.recv() {
         match client {
-            Ok(client) => return Ok(Reached { endpoint, client, credentials }),
+            Ok(client) => return Ok(Reached { endpoint, client, credentials: credentials.clone() }),
             Err(trouble) => troubles.push((n, endpoint, trouble)),
         }
     }

@@ -69,7 +69,7 @@ fn build_verify_start_and_check_without_root() {
     let desk = Desk::new();
     let said: Said = desk.script(&[&desk.at("base.tar")]).output().unwrap().into();
     let said = said.exits(0).does_not_say("error[").does_not_say("error:");
-    for text in ["as declared", "3. three registries", "127.77.0.3", "5. stopped"] {
+    for text in ["as declared", "3. three registries", "127.77.0.3", "+ user node:one with the role", "6. stopped"] {
         assert!(said.stdout.contains(text), "`{text}`: {}", said.all());
     }
     desk.left_nothing();

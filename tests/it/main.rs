@@ -22,6 +22,7 @@ mod gate;
 mod loopback;
 mod members;
 mod readers;
+mod registry;
 mod reproducible;
 mod usage;
 mod verify;

@@ -227,4 +227,4 @@ impl Value {
 }
 
 #[cfg(test)]
-pub(in crate::layout) mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@ use super::*;
 use crate::layout::keys::Key;
 
 /// One good value for each kind of key.
-pub(in crate::layout) const GOOD: &[(&str, &str)] = &[
+pub(crate) const GOOD: &[(&str, &str)] = &[
     (
         "/mesh/identity",
         r#"{"v":1,"mesh":"harbour","uuid":"6f1c2f0e-8d3b-4f7a-9c55-0a1b2c3d4e5f","generation":2,"token":"harbour-g2","cluster_id":"00ab2993bab74d3e","born":"2026-11-30T10:53:00Z","restored_from":{"sha256":"5c1f00000000000000000000000000000000000000000000000000000000beef","revision":1234,"generation":1,"time":"2026-11-30T10:00:00Z"}}"#,
@@ -46,7 +46,7 @@ pub(in crate::layout) const GOOD: &[(&str, &str)] = &[
 
 /// A change of a good value, and why it is refused.
 #[rustfmt::skip]
-pub(in crate::layout) const REFUSED: &[(&str, &str, &str, &str)] = &[
+pub(crate) const REFUSED: &[(&str, &str, &str, &str)] = &[
     // key, what is replaced, by what, why
     ("/mesh/schema", r#""v":1,"#, "", "`v` is missing"),
     ("/mesh/schema", r#""v":1"#, r#""v":2"#, "the value is of version 2, not 1"),
@@ -76,7 +76,7 @@ pub(in crate::layout) const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("/mesh/ops/lis1/cert/server", "5c1f", "sha256:5c1f", "`fingerprint_sha256` is wrong: `sha256:5c1f00000000000000000000000000000000000000000000000000000000beef` is no SHA-256: 64 lower-case hex digits"),
 ];
 
-pub(in crate::layout) fn good(key: &str) -> &'static str {
+pub(crate) fn good(key: &str) -> &'static str {
     GOOD.iter().find(|(of, _)| *of == key).unwrap().1
 }
 
