@@ -26,6 +26,7 @@
 //! replace = true             # may replace an entry of another type, or another overlay's entry
 //! link = "/usr/bin/other"    # make this link though no link of the overlay lies there
 //! directory = true           # make this directory though no file of the overlay lies in it
+//! program = "mesh-agent"     # put this program of fitout's here; mode "0755" when none is given
 //!
 //! [unit."app.service"]
 //! state = "enabled"          # stopped | enabled | masked
@@ -45,8 +46,8 @@ use toml::de::DeValue;
 
 use super::files::OverlayFiles;
 use super::model::{
-    Edit, LibraryContent, LibraryFile, Manifest, Overlay, Parameter, ParameterKind, Part, PathRule, UnitState, User,
-    Value,
+    Edit, LibraryContent, LibraryFile, Manifest, Overlay, Parameter, ParameterKind, Part, PathRule, Program, UnitState,
+    User, Value,
 };
 use super::section::{Reports, Section};
 use super::table::{NOT_TEXT, Refusal, Table, parse};
@@ -86,6 +87,10 @@ pub(super) fn part(value: &DeValue<'_>) -> Result<Part, Refusal> {
 
 fn edit(value: &DeValue<'_>) -> Result<Edit, Refusal> {
     values::word(value, &[("os-release", Edit::OsRelease), ("users", Edit::Users), ("hosts", Edit::Hosts)])
+}
+
+fn program(value: &DeValue<'_>) -> Result<Program, Refusal> {
+    values::word(value, &[("mesh-agent", Program::MeshAgent)])
 }
 
 fn parameter_kind(value: &DeValue<'_>) -> Result<ParameterKind, Refusal> {
@@ -333,11 +338,17 @@ fn path_rule(path: Spanned<String>, mut table: Table<'_>) -> Option<PathRule> {
         replace: table.get("replace", values::boolean),
         directory: table.get("directory", values::boolean).is_some_and(|d| d.value),
         link: table.get("link", values::line),
+        program: table.get("program", program),
         path,
     };
     if let (true, Some(link)) = (rule.directory, &rule.link) {
         let refusal = Refusal::new(&INVALID_VALUE, "a path is a link or a directory, not both").help("leave one out");
         table.refuse("link", &link.span, refusal);
+    }
+    if let (true, Some(program)) = (rule.directory || rule.link.is_some(), &rule.program) {
+        let refusal = Refusal::new(&INVALID_VALUE, "a path is a program, a link or a directory, not two of them")
+            .help("leave one out");
+        table.refuse("program", &program.span, refusal);
     }
     table.finish();
     Some(rule)

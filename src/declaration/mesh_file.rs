@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::model::{Base, BaseSource, Clock, Format, Image, Mesh, OciChoice, Pki, Registry, Site, Target, Topology};
+use super::model::{
+    ARCHITECTURES, Agent, Base, BaseSource, Clock, Format, Image, Mesh, OciChoice, Pki, Registry, Site, Target,
+    Topology,
+};
 use super::nodes;
 use super::section::Section;
 use super::suggest;
@@ -62,7 +65,7 @@ pub(super) fn decode(mut file: Table<'_>, directory: &Path) -> Mesh {
     registry.round_trips = round_trips(&mut file);
     let pki = pki_section(file.table("pki", Section::Pki), &file_span);
     file.later("clock", "the report on certificates and how long the control plane is away");
-    file.later("agent", "the on-node announcer");
+    let agent = agent_section(file.table("agent", Section::Image));
     let mut sites = BTreeMap::new();
     for (name, table) in file.tables("site", Section::Sites) {
         nodes::check_name(file.reports, "site", &name);
@@ -85,6 +88,7 @@ pub(super) fn decode(mut file: Table<'_>, directory: &Path) -> Mesh {
         registry,
         pki,
         clock: Clock::default(),
+        agent,
         sites,
         nodes,
         allow,
@@ -360,6 +364,28 @@ fn registry_section(table: Option<Table<'_>>, file: &Span) -> Registry {
     table.later("snapshot", "taking snapshots by itself");
     table.finish();
     registry
+}
+
+/// `[agent] binary.arm64 = "PATH"`.
+fn agent_section(table: Option<Table<'_>>) -> Agent {
+    let Some(mut table) = table else { return Agent::default() };
+    let mut binaries = BTreeMap::new();
+    if let Some(inner) = table.table("binary", Section::Image) {
+        let reports = inner.reports;
+        for (architecture, path) in inner.all_values(values::host_path) {
+            if ARCHITECTURES.contains(&architecture.value.as_str()) {
+                binaries.insert(architecture.value, path);
+                continue;
+            }
+            let message = format!("`{}` is not an architecture of images", architecture.value.escape_debug());
+            let subject = format!("agent.binary.{}", architecture.value.escape_debug());
+            let help = format!("one of: {}", ARCHITECTURES.join(", "));
+            let refusal = Refusal::new(&INVALID_VALUE, message).help(help);
+            reports.broken(Section::Image, refusal.finding(&subject, &architecture.span));
+        }
+    }
+    table.finish();
+    Agent { binaries }
 }
 
 /// `[round-trip] lisbon.porto = "12ms"`.

@@ -36,6 +36,8 @@ pub struct Mesh {
     pub pki: Pki,
     /// `[clock]`.
     pub clock: Clock,
+    /// `[agent]`.
+    pub agent: Agent,
     /// `[site.*]` by name.
     pub sites: BTreeMap<String, Site>,
     /// All nodes by name, with `[nodes.*]` groups expanded.
@@ -186,6 +188,18 @@ pub struct Clock {
     pub certificates: Vec<Spanned<String>>,
 }
 
+/// `[agent]`: the on-node announcer.
+#[derive(Debug, Clone, Default)]
+pub struct Agent {
+    /// `binary.<architecture>`: the program to put into images of that architecture, relative to the mesh's directory. The
+    /// one beside `fitout` where none is named.
+    pub binaries: BTreeMap<String, Spanned<PathBuf>>,
+}
+
+/// Architectures for which a program can be named, as Go and OCI images name them.
+pub const ARCHITECTURES: [&str; 9] =
+    ["386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"];
+
 /// `[site.NAME]`.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -219,6 +233,8 @@ pub struct Service {
     pub port: Spanned<u16>,
     /// The data set that this is a replica of.
     pub data_set: Option<Spanned<String>>,
+    /// `unit`: the systemd unit that must be active for the service to be ready; none: something listens on the port.
+    pub unit: Option<Spanned<String>>,
 }
 
 /// A node's part in the registry.
@@ -401,6 +417,15 @@ pub struct PathRule {
     pub directory: bool,
     /// `link = "TARGET"`: make this symbolic link though the overlay holds none there.
     pub link: Option<Spanned<String>>,
+    /// `program = "mesh-agent"`: put the announcer here, from `[agent]` or from beside `fitout`.
+    pub program: Option<Spanned<Program>>,
+}
+
+/// A program of fitout's own that an overlay can put into an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Program {
+    /// `mesh-agent`, the on-node announcer.
+    MeshAgent,
 }
 
 /// A change of a file that is the base's own.

@@ -118,8 +118,9 @@ fn service(name: Spanned<String>, mut table: Table<'_>) -> Option<Service> {
     check_name(table.reports, "service", &name);
     let port = table.need("port", values::port, "5432");
     let data_set = table.get("data-set", values::label);
+    let unit = table.get("unit", values::unit_name);
     table.finish();
-    Some(Service { name, port: port?, data_set })
+    Some(Service { name, port: port?, data_set, unit })
 }
 
 fn group(name: Spanned<String>, mut table: Table<'_>) -> Vec<Node> {

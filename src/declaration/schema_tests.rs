@@ -75,7 +75,7 @@ fn decoded(reports: &Reports) -> Keys {
     reports.keys().into_iter().map(|(shape, keys)| (shape, owned(keys))).collect()
 }
 
-const EVERY_TABLE: &str = "[mesh]\n[image]\n[base.common]\n[registry]\n[round-trip]\na.b = '1ms'\n[pki]\nserver = {}\n\
+const EVERY_TABLE: &str = "[mesh]\n[image]\n[base.common]\n[registry]\n[round-trip]\na.b = '1ms'\n[agent.binary]\n[pki]\nserver = {}\n\
     client = {}\npeer = {}\n[site.a]\n[node.a]\nservice.x = {}\nparameters = {}\n[nodes.a]\nservice.x = {}\n[allow.x]\n";
 
 #[test]

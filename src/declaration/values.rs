@@ -420,6 +420,16 @@ pub(super) fn unit_name_fault(text: &str) -> Option<&'static str> {
     (stem.is_empty() || text.len() > 255 || !stem.bytes().all(allowed)).then_some("is not a valid unit name")
 }
 
+/// A systemd unit name, as a value.
+pub(super) fn unit_name(value: &DeValue<'_>) -> Result<String, Refusal> {
+    let text = text(value)?;
+    match unit_name_fault(&text) {
+        None => Ok(text),
+        Some(fault) => Err(invalid(format!("the unit `{}` {fault}", text.escape_debug()))
+            .help("for instance \"postgresql@17-main.service\"")),
+    }
+}
+
 /// A Debian package name (Debian Policy 5.6.1).
 pub(super) fn package(value: &DeValue<'_>) -> Result<String, Refusal> {
     let text = text(value)?;

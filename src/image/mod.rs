@@ -1,5 +1,6 @@
 //! Images: bases, parts, formats, the embedded manifest, the cache and the lock file.
 
+pub mod agent;
 pub mod base;
 pub mod build;
 pub mod cache;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::agent;
 use super::base::{self, Base, DebianRequest};
 use super::cache::Cache;
 use super::compose::{self, Composition};
@@ -66,7 +67,14 @@ impl Project {
         let mut base = base::prepare(&mesh, &packages, tools.cache, tools.make, tools.progress)?;
         let epoch = tools.epoch.unwrap_or(base.newest);
         compose::clamp(&mut base.tree, epoch);
-        let view = BaseView { tree: &base.tree, packages: &base.packages, hostname: &base.hostname, epoch };
+        let agent = agent::find(&mesh, &base.tree);
+        let view = BaseView {
+            tree: &base.tree,
+            packages: &base.packages,
+            hostname: &base.hostname,
+            epoch,
+            agent: agent.as_ref(),
+        };
         let plan = overlay::plan(&mesh, &view, &locked_users)?;
         warnings.extend(plan.warnings.iter().cloned());
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::ledger::MANIFEST_PATH;
 use super::policy;
+use super::profile::Shared;
+use super::program::{MESH_AGENT, VERSION};
 use super::render::{SUFFIX, Templates};
 use super::rules::{BELOW_NO_DIRECTORY, CONFLICT, PATH, PATH_RULE_UNUSED};
-use crate::declaration::{LibraryContent, LibraryFile, Mesh, Overlay, PathRule, Profile};
+use crate::declaration::{LibraryContent, LibraryFile, Mesh, Overlay, PathRule, Profile, Program};
 use crate::finding::{Finding, Source, Span};
 use crate::tree::resolve::ResolveError;
 use crate::tree::{Tree, TreePath};
@@ -82,13 +84,13 @@ pub fn gather(
     mesh: &Mesh,
     profile: &Profile,
     base: &Tree,
-    templates: &Templates,
+    shared: &Shared<'_>,
     found: &mut Vec<Finding>,
 ) -> BTreeMap<TreePath, Claim> {
     let mut claims = BTreeMap::new();
     let base = &Ground { base, directories: new_directories(mesh, profile) };
     for overlay in profile.overlays.iter().filter_map(|name| mesh.overlays.get(&name.value)) {
-        for (asked, claim) in of_overlay(overlay, templates, found) {
+        for (asked, claim) in of_overlay(overlay, shared, found) {
             add(&mut claims, base, asked, claim, &profile.name, found);
         }
         if overlay.name == policy::OVERLAY {
@@ -189,7 +191,8 @@ fn add(
     }
 }
 
-fn of_overlay(overlay: &Overlay, templates: &Templates, found: &mut Vec<Finding>) -> Vec<(TreePath, Claim)> {
+fn of_overlay(overlay: &Overlay, shared: &Shared<'_>, found: &mut Vec<Finding>) -> Vec<(TreePath, Claim)> {
+    let templates = shared.templates;
     let mut rules: BTreeMap<TreePath, &PathRule> = BTreeMap::new();
     for rule in overlay.manifest.paths.values() {
         match TreePath::parse(rule.path.value.as_bytes()) {
@@ -233,6 +236,17 @@ fn of_overlay(overlay: &Overlay, templates: &Templates, found: &mut Vec<Finding>
         claims.push((path, claim(overlay, rule, content, span, file.name.clone())));
     }
     for (path, rule) in rules {
+        if let Some(program) = &rule.program {
+            // One that cannot be used is reported, once for all profiles.
+            let Some(bytes) = shared.agent else { continue };
+            let span = rule.path.span.clone();
+            let by = match program.value {
+                Program::MeshAgent => format!("{MESH_AGENT} {VERSION}"),
+            };
+            let plain = claim(overlay, Some(rule), Content::Bytes(bytes.clone()), span.clone(), span.file_line());
+            claims.push((path, Claim { by, mode: plain.mode.or(Some(0o755)), ..plain }));
+            continue;
+        }
         let link = rule.link.as_ref().map(|target| Content::Link(target.value.clone().into_bytes()));
         if let Some(content) = link.or(rule.directory.then_some(Content::Directory)) {
             let span = rule.path.span.clone();
@@ -243,7 +257,7 @@ fn of_overlay(overlay: &Overlay, templates: &Templates, found: &mut Vec<Finding>
                 PATH_RULE_UNUSED
                     .finding(&rule.path.value, format!("the overlay `{}` puts nothing there", overlay.name))
                     .at(&rule.path.span)
-                    .help("name a file of the overlay's `root/`, or say `directory = true` or `link = \"TARGET\"`"),
+                    .help("name a file of the overlay's `root/`, or say `directory = true`, `link = \"TARGET\"` or `program = \"mesh-agent\"`"),
             );
         }
     }

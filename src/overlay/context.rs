@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `mesh` | `name domain topology network version target sites` (sorted names) |
 //! | `image` | `id version base` |
+//! | `profile` | `name part runs_registry overlays` |
 //! | `nodes`, `voters` | lists of `name fqdn site address part profile runs_registry loopback peer_url client_url` |
 //! | `parameters` | of the profile's overlays, `-` written as `_` |
-//! | `node` | as in `nodes`, and `services` (`name port data_set`), `listen_client_urls`, `metrics_url` |
-//! | `registry` | `token generation cluster_id initial_cluster state endpoints heartbeat_ms election_ms quota_bytes` |
+//! | `node` | as in `nodes`, and `services` (`name port data_set unit`), `listen_client_urls`, `metrics_url` |
+//! | `registry` | `token generation cluster_id initial_cluster state endpoints heartbeat_ms election_ms quota_bytes lease_s renew_s health_s renew_before_s` |
 //! | `pki` | `client_authority peer_authority not_before not_after`, and `client`, `server`, `peer` with `certificate key` |
 //!
 //! `node`, `registry` and `pki` are one node's own: a template that uses one of them goes into the node's part of the
@@ -15,6 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tera::Context;
@@ -23,6 +25,7 @@ use crate::declaration::{Mesh, Node, Part, Profile, Value};
 use crate::etcd::birth::{Birth, Entrance};
 use crate::etcd::urls::{METRICS_URL, client_url, peer_url};
 use crate::finding::Failure;
+use crate::layout::lease;
 use crate::pki::{Leaf, NodePki, Use};
 
 /// Variables that make a template one node's own.
@@ -30,6 +33,12 @@ pub const NODE_VARIABLES: [&str; 3] = ["node", "registry", "pki"];
 
 /// The loopback address on which a node's own programs reach its registry.
 const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// How often a node keeps its lease alive.
+const RENEW: Duration = Duration::from_secs(10);
+
+/// The longest time between two reports of a node's health.
+const HEALTH: Duration = Duration::from_secs(300);
 
 fn metrics_url(address: IpAddr) -> String {
     format!("http://{}", std::net::SocketAddr::new(address, 2381))
@@ -65,6 +74,12 @@ pub fn profile(mesh: &Mesh, profile: &Profile) -> Result<Context, Failure> {
         "id": image_id(mesh, &profile.name), "version": *mesh.image.version, "base": *mesh.base.name,
     });
     insert(&mut context, "image", &image)?;
+    let overlays: Vec<&str> = profile.overlays.iter().map(|overlay| overlay.value.as_str()).collect();
+    let part = profile.part.value;
+    let own = json!({
+        "name": *profile.name, "part": part, "runs_registry": part.runs_registry(), "overlays": overlays,
+    });
+    insert(&mut context, "profile", &own)?;
     let nodes: Vec<Json> = mesh.nodes.values().map(|node| node_fields(mesh, node)).collect();
     insert(&mut context, "nodes", &Json::Array(nodes))?;
     let voters: Vec<Json> = mesh.registry_nodes().map(|node| node_fields(mesh, node)).collect();
@@ -96,6 +111,7 @@ pub fn node(
         "initial_cluster": entrance.initial_cluster(birth), "state": entrance.state(), "endpoints": endpoints,
         "heartbeat_ms": timing.heartbeat.as_millis() as u64, "election_ms": timing.election.as_millis() as u64,
         "quota_bytes": *mesh.registry.quota,
+        "lease_s": lease::ttl(RENEW, timing.election).as_secs(), "renew_s": RENEW.as_secs(), "health_s": HEALTH.as_secs(), "renew_before_s": mesh.pki.renew_before.value.as_secs(),
     });
     insert(context, "registry", &registry)?;
     insert(context, "pki", pki)
@@ -120,7 +136,7 @@ fn node_values(mesh: &Mesh, node: &Node) -> Json {
     let services: Vec<Json> = node
         .services
         .values()
-        .map(|s| json!({"name": *s.name, "port": *s.port, "data_set": s.data_set.as_ref().map(|d| &d.value)}))
+        .map(|s| json!({"name": *s.name, "port": *s.port, "data_set": s.data_set.as_ref().map(|d| &d.value), "unit": s.unit.as_ref().map(|u| &u.value)}))
         .collect();
     values["services"] = Json::Array(services);
     if mesh.part_of(node).runs_registry() {

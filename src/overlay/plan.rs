@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy;
-use super::profile::{ProfilePlan, plan_profile};
+use super::profile::{ProfilePlan, Shared, plan_profile};
+use super::program;
 use super::render::Templates;
 use super::rules::{EDIT, USER_IDS};
 use super::users::{self, Databases, Ids, Wanted};
@@ -22,6 +23,8 @@ pub struct BaseView<'a> {
     pub hostname: &'a str,
     /// Time of the entries that are put, seconds since 1970.
     pub epoch: i64,
+    /// The announcer's program that was found for its architecture, when an overlay puts one.
+    pub agent: Option<&'a program::Found>,
 }
 
 /// What is the same for all nodes of each profile, and what is wrong nowhere.
@@ -94,9 +97,18 @@ pub fn plan(mesh: &Mesh, base: &BaseView, locked: &BTreeMap<String, Ids>) -> Res
             }
         };
 
+    let agent = program::judge(base.agent, base.tree, &mut found);
     let mut profiles = BTreeMap::new();
     for (name, profile) in used {
-        let planned = plan_profile(mesh, profile, base, &templates, &databases, &users, &mut found)?;
+        let planned = plan_profile(
+            mesh,
+            profile,
+            base,
+            &Shared { templates: &templates, agent: agent.as_ref() },
+            &databases,
+            &users,
+            &mut found,
+        )?;
         profiles.extend(planned.map(|planned| (name.to_owned(), planned)));
     }
     let mut distinct: Vec<Finding> = Vec::new();

@@ -13,8 +13,8 @@ pub const OVERLAY: &str = "mesh";
 pub const REGISTRY_UNIT: &str = "etcd.service";
 
 /// Units of the registry, which no overlay and no profile may enable: an image is stopped until somebody starts it.
-pub const STOPPED_ALWAYS: [&str; 4] =
-    [REGISTRY_UNIT, "etcd2.service", "mesh-registry.target", "mesh-preflight.service"];
+pub const STOPPED_ALWAYS: [&str; 5] =
+    [REGISTRY_UNIT, "etcd2.service", "mesh-registry.target", "mesh-preflight.service", "mesh-agent.service"];
 
 /// systemd's units that set the clock and say when it is set (systemd-time-wait-sync.service(8)).
 const TIME_UNITS: [&str; 2] = ["systemd-timesyncd.service", "systemd-time-wait-sync.service"];

@@ -1,6 +1,7 @@
 //! The plan of one profile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tera::Context;
 
@@ -59,22 +60,30 @@ pub(super) struct Step<'a> {
     pub(super) found: &'a mut Vec<Finding>,
 }
 
+/// What the profiles of a mesh have in common.
+pub(super) struct Shared<'a> {
+    pub(super) templates: &'a Templates,
+    /// The announcer's program, when nothing is wrong with it.
+    pub(super) agent: Option<&'a Arc<[u8]>>,
+}
+
 /// Plans a profile; `None` when no node has it.
 pub(super) fn plan_profile(
     mesh: &Mesh,
     profile: &Profile,
     base: &BaseView,
-    templates: &Templates,
+    shared: &Shared<'_>,
     databases: &Databases,
     ids: &BTreeMap<String, Ids>,
     found: &mut Vec<Finding>,
 ) -> Result<Option<ProfilePlan>, Failure> {
     let nodes: Vec<&Node> = mesh.nodes.values().filter(|node| *node.profile == *profile.name).collect();
     let Some(first) = nodes.first() else { return Ok(None) };
+    let templates = shared.templates;
     let overlays = profile.overlays.iter().filter_map(|name| mesh.overlays.get(&name.value)).collect();
     let mut step = Step { mesh, profile, overlays, base, templates, found };
     let has_packages = step.check_base();
-    let claims = claims::gather(mesh, profile, base.tree, templates, step.found);
+    let claims = claims::gather(mesh, profile, base.tree, shared, step.found);
     let spans: BTreeMap<TreePath, Span> =
         claims.iter().map(|(path, claim)| (path.clone(), claim.span.clone())).collect();
 
@@ -105,7 +114,11 @@ const ETCD_SERVER: &str = "etcd-server";
 
 /// True when an overlay brings what another one wants of the base.
 fn puts(overlay: &Overlay, path: &str) -> bool {
-    let made = overlay.manifest.paths.get(path).is_some_and(|rule| rule.directory || rule.link.is_some());
+    let made = overlay
+        .manifest
+        .paths
+        .get(path)
+        .is_some_and(|rule| rule.directory || rule.link.is_some() || rule.program.is_some());
     let path = path.trim_start_matches('/');
     made || overlay.files.keys().any(|file| file.strip_suffix(SUFFIX).unwrap_or(file) == path)
 }

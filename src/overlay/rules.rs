@@ -22,6 +22,10 @@ pub static RULES: &[&Rule] = &[
     &UNIT_MISSING,
     &UNIT_INSTALL,
     &NOT_BORN,
+    &PROGRAM_MISSING,
+    &PROGRAM_MACHINE,
+    &PROGRAM_LIBRARIES,
+    &PROGRAM_VERSION,
 ];
 
 macro_rules! rule {
@@ -180,6 +184,42 @@ rule!(
      lacks the node. Such a node joins the living registry: `fitout registry members` says the steps, and `fitout build \
      --node NODE --join` makes the image that fits. If the registry of this generation was never started, remove its birth \
      record from fitout.lock, and a build makes a new one."
+);
+
+rule!(
+    PROGRAM_MISSING,
+    "overlay-program-missing",
+    Error,
+    "there is no mesh-agent to put into the images",
+    "The overlay `announce` puts the announcer `mesh-agent` into each image. It is taken from beside the running `fitout`, where \
+     `make build` puts it, or from the path that `[agent] binary.<architecture>` in mesh.toml names for the base's \
+     architecture."
+);
+rule!(
+    PROGRAM_MACHINE,
+    "overlay-program-machine",
+    Error,
+    "mesh-agent is for another machine than the images",
+    "The machine in the program's ELF header is compared with that of the base's own programs (elf(5), `e_machine`). A kernel \
+     refuses a program of another machine with `Exec format error`, at the first start on the node. Build mesh-agent for \
+     that machine and name it: `[agent] binary.arm64 = \"PATH\"` in mesh.toml."
+);
+rule!(
+    PROGRAM_LIBRARIES,
+    "overlay-program-libraries",
+    Error,
+    "mesh-agent is linked with what the base does not have",
+    "A dynamically linked program needs its loader, its libraries and the versions of their symbols (ld.so(8)). One that was \
+     linked on a newer system than the base's does not start there: `version GLIBC_2.38 not found`. `make build` links \
+     mesh-agent statically, so that it runs on every base of its machine."
+);
+rule!(
+    PROGRAM_VERSION,
+    "overlay-program-version",
+    Error,
+    "mesh-agent is of another version than fitout",
+    "fitout renders /etc/mesh/node.toml and the roles of the registry for the announcer of its own version. The program carries \
+     its version; `mesh-agent --version` prints it."
 );
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ pub fn base() -> Tree {
         ("etc/systemd/system/multi-user.target.wants/etcd.service", "-> /usr/lib/systemd/system/etcd.service"),
         ("usr/bin/etcd", "#!elf\n"),
         ("usr/bin/setpriv", "#!elf\n"),
+        ("usr/bin/systemctl", AGENT),
         (
             "usr/lib/systemd/system/etcd.service",
             "[Service]\n[Install]\nWantedBy=multi-user.target\nAlias=etcd2.service\n",
@@ -82,6 +83,20 @@ pub fn base() -> Tree {
         put(&mut tree, path, text);
     }
     tree
+}
+
+/// What a program of the base, or the announcer, looks like where it matters here: the header, the version.
+pub const AGENT: &str = concat!(
+    "\x7fELF\x02\x01\0\0\0\0\0\0\0\0\0\0\x02\0\x3e\0",
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    "fitout mesh-agent version ",
+    env!("CARGO_PKG_VERSION"),
+    ";"
+);
+
+/// The announcer that was found beside fitout.
+pub fn agent(content: &[u8]) -> program::Found {
+    program::Found { path: "/usr/bin/mesh-agent".into(), declared: None, content: Ok(content.into()) }
 }
 
 /// Packages of that base.
@@ -102,7 +117,17 @@ pub fn mesh_with(files: &[(&str, &str)]) -> Mesh {
 
 /// Plans over a base.
 pub fn plan_over(mesh: &Mesh, base: &Tree, packages: &BTreeMap<String, String>) -> Result<Plan, Vec<Finding>> {
-    let view = BaseView { tree: base, packages, hostname: "vm", epoch: EPOCH };
+    plan_with(mesh, base, packages, &agent(AGENT.as_bytes()))
+}
+
+/// As [`plan_over`], with another announcer.
+pub fn plan_with(
+    mesh: &Mesh,
+    base: &Tree,
+    packages: &BTreeMap<String, String>,
+    agent: &program::Found,
+) -> Result<Plan, Vec<Finding>> {
+    let view = BaseView { tree: base, packages, hostname: "vm", epoch: EPOCH, agent: Some(agent) };
     plan(mesh, &view, &BTreeMap::new()).map_err(|problem| match problem {
         Problem::Findings(findings) => findings,
         Problem::Failure(failure) => panic!("{failure}"),

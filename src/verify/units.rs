@@ -47,6 +47,7 @@ pub static RULES: &[&Rule] = &[
     &handle::MISSING,
     &handle::HANDLE_FORM,
     &handle::REGISTRY_UNIT,
+    &handle::ANNOUNCER_UNIT,
 ];
 
 /// Applies every rule of the family to an image. Gives what was worked out, for other families.

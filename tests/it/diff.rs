@@ -39,7 +39,7 @@ fn two_nodes_differ_only_in_what_is_the_nodes() {
         ("/etc/etcd/pki/peer.key", "secret"),
         ("/etc/etcd/pki/server.crt", "certificates"),
         ("/etc/etcd/pki/server.key", "secret"),
-        ("/etc/etcd/preflight.conf", "text"),
+        ("/etc/mesh/preflight.conf", "text"),
         ("/etc/hostname", "text"),
         ("/etc/machine-info", "text"),
         ("/etc/mesh/node.toml", "text"),

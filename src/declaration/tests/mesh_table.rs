@@ -44,9 +44,13 @@ pub(in super::super) const MESH_CASES: &[(&str, &str, &str, &[&str])] = &[
     (QUORUM, "version = \"1\"", "version = \"1\"\nformats = [\"tar.gz\", \"oci\"]", &["not-there-yet:9:22"]),
     (QUORUM, "\"30ms\"", "\"30ms\"\nsnapshot = { every = \"30m\" }", &["not-there-yet:15:1"]),
     (QUORUM, "[pki]", "[clock]\ncertificates = []\n[pki]", &["not-there-yet:16:2"]),
-    (QUORUM, "[pki]", "[agent]\n[pki]", &["not-there-yet:16:2"]),
     // the same keys with the value that is built are accepted
     (QUORUM, "version = \"1\"", "version = \"1\"\nkeys = \"embed\"\nnetwork-config = \"none\"", &[]),
+    // the announcer
+    (QUORUM, "[pki]", "[agent.binary]\narm64 = \"bin/mesh-agent\"\n[pki]", &[]),
+    (QUORUM, "[pki]", "[agent.binary]\nx86_64 = \"bin/mesh-agent\"\n[pki]", &["invalid-value:17:1"]),
+    (QUORUM, "port = 5432", "port = 5432, unit = \"postgresql.service\"", &[]),
+    (QUORUM, "port = 5432", "port = 5432, unit = \"postgresql\"", &["invalid-value:27:42"]),
     // references
     (QUORUM, "site = \"lisbon\"", "site = \"lisbn\"", &["unknown-reference:24:8"]),
     (QUORUM, "profile = \"voter\"", "profile = \"voters\"", &["unknown-reference:26:11"]),

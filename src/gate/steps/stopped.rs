@@ -1,10 +1,13 @@
-//! A boot starts no registry.
+//! A boot starts no registry and no announcer.
 
 use std::time::Instant;
 
 use super::{BOOT, HANDLE, Stage, Step, Stop, names, seconds};
 
-/// All machines boot to the end, and etcd stays off.
+/// The announcer's unit; profiles of users may lack it.
+const ANNOUNCER: &str = "mesh-agent.service";
+
+/// All machines boot to the end, and etcd and the announcer stay off.
 pub const STEP: Step =
     Step { name: "boots-stopped", claim: "every machine boots, and the registry is not started by it", run };
 
@@ -26,6 +29,10 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
         let mut want = vec![(["is-active", "etcd.service"], "inactive"), (["is-enabled", "etcd.service"], enabled)];
         if machine.part.runs_registry() {
             want.extend([(["is-active", HANDLE], "inactive"), (["is-enabled", HANDLE], "disabled")]);
+        }
+        if machine.systemctl(&["show", "--property=LoadState", "--value", ANNOUNCER])? == "loaded" {
+            // It has no `[Install]`: only the handle starts it.
+            want.extend([(["is-active", ANNOUNCER], "inactive"), (["is-enabled", ANNOUNCER], "static")]);
         }
         for (arguments, want) in want {
             let said = machine.systemctl(&arguments)?;

@@ -11,7 +11,7 @@ use crate::systemd::testing::put;
 use crate::tree::Tree;
 
 /// `code subject: message @ file:line`.
-fn show(found: &[Finding]) -> Vec<String> {
+pub(super) fn show(found: &[Finding]) -> Vec<String> {
     let place = |f: &Finding| f.span.as_ref().map_or(String::new(), |span| format!(" @ {}", span.file_line()));
     found.iter().map(|f| format!("{} {}: {}{}", f.code, f.subject, f.message, place(f))).collect()
 }
@@ -138,7 +138,10 @@ fn each_error_is_found_with_its_place() {
                 let all: String = (900..1000).map(|id| format!("u{id}:x:{id}:{id}::/:/x\n")).collect();
                 put(tree, "etc/passwd", &(all + "etcd:x:100:101::/:/x\n"));
             },
-            want: &["overlay-user-ids fitout.lock: no free id between 900 and 999 for `app`"],
+            want: &[
+                "overlay-user-ids fitout.lock: no free id between 900 and 999 for `app`",
+                "overlay-user-ids fitout.lock: no free id between 900 and 999 for `mesh-agent`",
+            ],
         },
         Case {
             manifest: own(""),
@@ -158,7 +161,7 @@ fn each_error_is_found_with_its_place() {
         case(
             "[unit.\"mesh-registry.target\"]\nstate = \"masked\"\n",
             &[],
-            &["overlay-unit-states mesh-registry.target: `etcd` wants it stopped, `own` wants it masked \
+            &["overlay-unit-states mesh-registry.target: `mesh` wants it stopped, `own` wants it masked \
                @ overlays/own/overlay.toml:3"],
         ),
         case(
@@ -210,6 +213,7 @@ fn each_error_is_found_with_its_place() {
         assert_eq!(show(&found), case.want, "{}", case.manifest);
     }
     fired.extend(not_born().iter().map(|f| f.code));
+    fired.extend(super::program::fired());
     let all: BTreeSet<&str> = RULES.iter().map(|rule| rule.code).collect();
     assert_eq!(fired, all, "every rule is fired by a case above");
 }

@@ -3,6 +3,7 @@
 mod errors;
 mod golden;
 mod preflight;
+mod program;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -214,10 +215,14 @@ fn what_is_touched_is_the_union_over_profiles_with_all_names_of_a_file() {
     assert_eq!(
         touched,
         [
+            "/etc/group",
+            "/etc/gshadow",
             "/etc/hostname",
             "/etc/machine-id",
+            "/etc/passwd",
             "/etc/rc2.d/S01etcd",
             "/etc/resolv.conf",
+            "/etc/shadow",
             "/etc/ssh/ssh_host_ed25519_key",
             "/etc/systemd/system/etcd2.service",
             "/etc/systemd/system/multi-user.target.wants/etcd.service",

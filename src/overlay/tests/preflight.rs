@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/overlays/etcd/root/usr/lib/fitout/mesh-preflight");
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/overlays/mesh/root/usr/lib/fitout/mesh-preflight");
 
 fn program(directory: &Path, name: &str, text: &str) {
     let path = directory.join(name);

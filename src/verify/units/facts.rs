@@ -15,13 +15,16 @@ use crate::tree::{Kind, Tree, TreePath};
 use crate::verify::Image;
 
 /// Units that are stopped in every image, whatever its ledger says: the registry and its one handle.
-pub const ALWAYS: [&str; 3] = [REGISTRY, HANDLE, PREFLIGHT];
+pub const ALWAYS: [&str; 4] = [REGISTRY, HANDLE, PREFLIGHT, ANNOUNCER];
 /// The registry's unit, Debian's.
 pub const REGISTRY: &str = "etcd.service";
 /// The one handle.
 pub const HANDLE: &str = "mesh-registry.target";
 /// The oneshot before it.
 pub const PREFLIGHT: &str = "mesh-preflight.service";
+
+/// The announcer.
+pub const ANNOUNCER: &str = "mesh-agent.service";
 
 /// A unit that must stay stopped.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The one handle, `mesh-registry.target`, has the form that works.
 
-use super::facts::{Facts, HANDLE, PREFLIGHT, REGISTRY};
+use super::facts::{ANNOUNCER, Facts, HANDLE, PREFLIGHT, REGISTRY};
 use crate::finding::{Finding, Rule, Severity};
 use crate::systemd::name::UnitName;
 use crate::systemd::unit_file::words;
@@ -27,8 +27,8 @@ pub static HANDLE_FORM: Rule = Rule {
 etcd is `Type=notify` and ready at quorum only, so anything that is ordered after it waits for the other voters. A target
 with default dependencies is ordered after what it wants: `systemctl enable --now` then hangs on a lone voter, and a boot
 never reaches multi-user.target. The form that works has `DefaultDependencies=no`, `Conflicts=` and `Before=shutdown.target`,
-`Requires=` and `After=mesh-preflight.service` (so that a missing key gives exit 1), and `Wants=etcd.service` in its own
-file: a link in `mesh-registry.target.wants/` makes `is-enabled etcd` say `enabled`, and `systemctl preset` deletes it.",
+`Requires=` and `After=mesh-preflight.service` (so that a missing key gives exit 1), and its units in `Wants=` in its own file
+(`etcd.service` where etcd runs, `mesh-agent.service` where the announcer is): a link in `mesh-registry.target.wants/` makes `is-enabled etcd` say `enabled`, and `systemctl preset` deletes it.",
 };
 
 /// etcd's drop-in.
@@ -44,17 +44,35 @@ end (`TimeoutStartSec=infinity`); belong to the handle (`PartOf=`) and require t
 `Condition…=` would let the target be active and etcd silently not.",
 };
 
+/// The announcer's unit.
+pub static ANNOUNCER_UNIT: Rule = Rule {
+    code: "announcer-unit",
+    family: "units",
+    severity: Severity::Error,
+    summary: "`mesh-agent.service` as it is loaded does not belong to the handle, or runs as root",
+    explanation: "\
+The announcer is started and stopped with the registry's one handle: `PartOf=mesh-registry.target`, and `Requires=` and `After=` \
+of the preflight, so that it does not start without its certificates. It runs as a user of its own and needs no privilege; \
+the client key is root's, and the service manager hands it over (`LoadCredential=`). It is not ordered after `etcd.service`, \
+which is ready at quorum only: how long the registry is away is counted meanwhile. A `Condition…=` would let the target be \
+active and the node silently not announced.",
+};
+
 /// The configuration that etcd is started with.
 const CONFIG: &str = "/etc/etcd/etcd.yaml";
 
-/// Applies the rules. Images without a part in the registry have no handle.
+/// Applies the rules. Images without a part in the registry and without the announcer have no use for a handle.
 pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
     let runs = facts.image.manifest.as_ref().is_some_and(|m| m.part.runs_registry());
-    if !runs {
+    let announces = facts.subjects.iter().any(|s| s.unit.id.as_str() == ANNOUNCER && s.unit.load != Load::NotFound);
+    let mut wanted = Vec::new();
+    wanted.extend(runs.then_some(REGISTRY));
+    wanted.extend(announces.then_some(ANNOUNCER));
+    if wanted.is_empty() {
         return;
     }
     let mut loaded = Vec::new();
-    for name in [HANDLE, PREFLIGHT, REGISTRY] {
+    for name in [HANDLE, PREFLIGHT].into_iter().chain(wanted.iter().copied()) {
         let Some(unit) = UnitName::parse(name).map(|n| facts.set.load(&n)) else { continue };
         match &unit.load {
             Load::Loaded => loaded.push(unit),
@@ -66,8 +84,9 @@ pub fn check(facts: &Facts, out: &mut Vec<Finding>) {
     }
     for unit in &loaded {
         match unit.id.as_str() {
-            HANDLE => handle(unit, out),
+            HANDLE => handle(unit, &wanted, out),
             REGISTRY => registry(unit, out),
+            ANNOUNCER => announcer(unit, out),
             _ => {}
         }
     }
@@ -82,19 +101,19 @@ fn names(unit: &Unit, key: &str, other: &str) -> bool {
     unit.all("Unit", key).any(|(_, a)| words(&a.value).iter().any(|w| w == other))
 }
 
-fn handle(unit: &Unit, out: &mut Vec<Finding>) {
+fn handle(unit: &Unit, units: &[&str], out: &mut Vec<Finding>) {
     let mut say = |message: String| out.push(HANDLE_FORM.finding(HANDLE, format!("`{HANDLE}` {message}")));
     if unit.flag("Unit", "DefaultDependencies", true) {
         say("lacks `DefaultDependencies=no`: enabling it would hang until there is a quorum".into());
     }
+    let wants = units.iter().map(|unit| ("Wants", *unit));
     let wanted = [
-        ("Wants", REGISTRY),
         ("Requires", PREFLIGHT),
         ("After", PREFLIGHT),
         ("Conflicts", "shutdown.target"),
         ("Before", "shutdown.target"),
     ];
-    for (key, other) in wanted {
+    for (key, other) in wants.chain(wanted) {
         if !names(unit, key, other) {
             say(format!("lacks `{key}={other}` in its file"));
         }
@@ -107,15 +126,12 @@ fn handle(unit: &Unit, out: &mut Vec<Finding>) {
     }
 }
 
-fn registry(unit: &Unit, out: &mut Vec<Finding>) {
-    let mut say = |message: String| out.push(REGISTRY_UNIT.finding(REGISTRY, format!("`{REGISTRY}` {message}")));
+/// What belongs to the handle, and has no condition.
+fn belongs(unit: &Unit, say: &mut impl FnMut(String)) {
     for (key, other) in [("PartOf", HANDLE), ("Requires", PREFLIGHT), ("After", PREFLIGHT)] {
         if !names(unit, key, other) {
             say(format!("lacks `{key}={other}`"));
         }
-    }
-    if names(unit, "Before", HANDLE) {
-        say(format!("is ordered before `{HANDLE}`: enabling that would hang until there is a quorum"));
     }
     for text in &unit.files {
         let is_condition = |key: &str| key.starts_with("Condition") || key.starts_with("Assert");
@@ -123,10 +139,32 @@ fn registry(unit: &Unit, out: &mut Vec<Finding>) {
             text.file.assignments.iter().filter(|a| a.section == "Unit" && is_condition(&a.key) && !a.value.is_empty())
         {
             say(format!(
-                "has {}={} ({}:{}): where it fails the target is active and etcd is not",
+                "has {}={} ({}:{}): where it fails the target is active and it is not",
                 a.key, a.value, text.path, a.line
             ));
         }
+    }
+}
+
+fn announcer(unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say = |message: String| out.push(ANNOUNCER_UNIT.finding(ANNOUNCER, format!("`{ANNOUNCER}` {message}")));
+    belongs(unit, &mut say);
+    for (key, other) in [("After", REGISTRY), ("Requires", REGISTRY)] {
+        if names(unit, key, other) {
+            say(format!("has `{key}={other}`: it would wait for a quorum, and end with etcd"));
+        }
+    }
+    match unit.last("Service", "User") {
+        None | Some("" | "root" | "0") => say("runs as root: give it a user of its own".to_owned()),
+        Some(_) => {}
+    }
+}
+
+fn registry(unit: &Unit, out: &mut Vec<Finding>) {
+    let mut say = |message: String| out.push(REGISTRY_UNIT.finding(REGISTRY, format!("`{REGISTRY}` {message}")));
+    belongs(unit, &mut say);
+    if names(unit, "Before", HANDLE) {
+        say(format!("is ordered before `{HANDLE}`: enabling that would hang until there is a quorum"));
     }
     for key in ["Environment", "EnvironmentFile"] {
         for (path, a) in unit.values("Service", key) {

@@ -311,7 +311,7 @@ probe_preset() { # DIRECTORY
 # etcd of the tree and etcd of another voter, on a wire of their own, each as its unit's user.
 probe_registry() { # DIRECTORY
     local directory=$1 files path unreadable= open= first deadline listens=false quorum=false client=false refused=false own other
-    files=$(. "$work/$base/root/etc/etcd/preflight.conf" && echo "$readable")
+    files=$(. "$work/$base/root/etc/mesh/preflight.conf" && echo "$readable")
     for path in $files; do
         chroot --userspec=etcd: "$1/root" cat "$path" >/dev/null 2>&1 || unreadable+=" ${path##*/}"
         case $path in
@@ -364,8 +364,8 @@ run_row() { # NUMBER
     local row=$plan/rows/$1 directory=$work/$1 name=row$1 begin=$SECONDS base address peer_address probes
     base=$(cat "$row/base")
     probes=$(cat "$row/probes")
-    address=$(. "$work/$base/root/etc/etcd/preflight.conf" && echo "$address")
-    peer_address=$(. "$work/$base/files/etc/etcd/preflight.conf" && echo "$address")
+    address=$(. "$work/$base/root/etc/mesh/preflight.conf" && echo "$address")
+    peer_address=$(. "$work/$base/files/etc/mesh/preflight.conf" && echo "$address")
     mkdir -p "$directory"/{upper,work,root}
     mount -t overlay -o "lowerdir=$work/$base/root,upperdir=$directory/upper,workdir=$directory/work" overlay "$directory/root"
     (

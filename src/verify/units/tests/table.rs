@@ -3,6 +3,10 @@
 use super::fixture::Mutation;
 
 pub(super) const ETCD: &str = "-> /usr/lib/systemd/system/etcd.service";
+/// The announcer as the overlay has it, where it matters here.
+const AGENT: &str = "[Unit]\nPartOf=mesh-registry.target\nRequires=mesh-preflight.service\nAfter=mesh-preflight.service\n\
+    [Service]\nUser=mesh-agent\nExecStart=-/usr/lib/fitout/mesh-agent\n";
+const WANTS_AGENT: (&str, &str) = ("E/mesh-registry.target.d/a.conf", "[Unit]\nWants=mesh-agent.service\n");
 const STARTS: &[&str] = &["unit-starts-at-boot"];
 const ACTIVATED: &[&str] = &["unit-activated"];
 const COMMAND: &[&str] = &["unit-start-command"];
@@ -458,5 +462,34 @@ pub(super) const TABLE: &[(&str, Mutation, &[&str])] = &[
         "a variable that is left",
         &[("E/etcd.service.d/x.conf", "[Service]\nEnvironment=ETCD_NAME=x\n")],
         &["registry-unit"],
+    ),
+    // The announcer.
+    ("the announcer", &[("L/mesh-agent.service", AGENT), WANTS_AGENT], NOTHING),
+    ("an announcer that the handle does not start", &[("L/mesh-agent.service", AGENT)], &["handle-form"]),
+    (
+        "an announcer that starts at boot",
+        &[
+            ("L/mesh-agent.service", AGENT),
+            WANTS_AGENT,
+            ("E/multi-user.target.wants/mesh-agent.service", "-> /usr/lib/systemd/system/mesh-agent.service"),
+        ],
+        STARTS,
+    ),
+    (
+        "an announcer that waits for etcd, as root, under a condition",
+        &[
+            ("L/mesh-agent.service", AGENT),
+            WANTS_AGENT,
+            (
+                "E/mesh-agent.service.d/x.conf",
+                "[Unit]\nAfter=etcd.service\nConditionPathExists=/x\n[Service]\nUser=root\n",
+            ),
+        ],
+        &["announcer-unit"],
+    ),
+    (
+        "an announcer by itself",
+        &[("L/mesh-agent.service", "[Service]\nUser=mesh-agent\nExecStart=-/x\n"), WANTS_AGENT],
+        &["announcer-unit"],
     ),
 ];
