@@ -27,9 +27,20 @@ packages-demo:
 packages-test:
 	@scripts/install-packages $(BUILD_PACKAGES) $(RUN_PACKAGES) $(TEST_PACKAGES)
 
+# The announcer runs on every base of its machine: it is linked with no library of theirs. `--target` keeps the static C
+# library away from build scripts and procedural macros, which cannot be linked so; without the feature `tool` only what the
+# announcer needs is compiled.
+HOST_TRIPLE := $(shell rustc -vV | sed -n 's/^host: //p')
+
 .PHONY: build
-build: packages-demo ## Build the release binary
-	cargo build --release --locked
+build: packages-demo agent ## Build the release binary, and the announcer beside it
+	cargo build --release --locked --bin fitout
+
+.PHONY: agent
+agent: packages-demo ## Build the announcer, statically linked
+	RUSTFLAGS="$(RUSTFLAGS) -C target-feature=+crt-static" cargo build --release --locked --no-default-features \
+	  --bin mesh-agent --target $(HOST_TRIPLE)
+	install -D -m 0755 $(TARGET)/$(HOST_TRIPLE)/release/mesh-agent $(TARGET)/release/mesh-agent
 
 .PHONY: demo
 demo: build ## Base, three images, proof and gate of examples/three-site
@@ -40,6 +51,8 @@ test: packages-test ## Everything: format, lints, guards, all tests
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	scripts/guards
+	@# What the static build of the announcer compiles: no more than it needs, and it is enough.
+	cargo clippy --locked --no-default-features --bin mesh-agent -- -D warnings
 	cargo test --locked --no-fail-fast --lib --bins
 	@# One at a time: they boot machines and run registries with deadlines, and each may use every processor.
 	cargo test --locked --no-fail-fast --test it -- --test-threads 1
@@ -54,7 +67,7 @@ golden: ## Update the golden files of the shipped overlays
 
 .PHONY: bench
 bench: packages-test ## Speed and memory beside the peers, versions printed
-	cargo build --release --locked
+	cargo build --release --locked --bin fitout
 	cargo bench --locked
 
 .PHONY: clean-cache

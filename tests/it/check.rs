@@ -4,7 +4,7 @@
 //! mends it. etcd's own times are waited for by condition.
 
 mod forge;
-mod registry;
+pub(crate) mod registry;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

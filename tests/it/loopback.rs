@@ -16,6 +16,7 @@ impl Desk {
     fn new() -> Desk {
         let desk = Desk(tempfile::tempdir().unwrap());
         std::fs::copy(env!("CARGO_BIN_EXE_fitout"), desk.at("fitout")).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_mesh-agent"), desk.at("mesh-agent")).unwrap();
         copy(&project().join("examples/loopback"), &desk.at("loopback"));
         std::fs::copy(base_tar(built()), desk.at("base.tar")).unwrap();
         std::fs::create_dir(desk.at("tmp")).unwrap();
