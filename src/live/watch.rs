@@ -85,7 +85,9 @@ impl Follow {
     pub fn run<T>(&self, mut client: Client, items: Items, tell: &mut dyn FnMut(Told<'_>)) -> T {
         let mut seen = Seen::default();
         seen.read_again(items);
+        let mut pause = PAUSES.0;
         loop {
+            let before = seen.revision;
             let end = watch(&client, &mut seen, self.timeout, tell);
             let end = match end {
                 End::Compacted => match client.items(ROOT, self.timeout) {
@@ -99,6 +101,9 @@ impl Follow {
                 End::Lost(trouble) => trouble,
             };
             tell(Told::Lost(&end.reason));
+            // What is lost again and again without a word in between is not asked at full speed.
+            pause = if seen.revision > before { PAUSES.0 } else { (pause * 2).min(PAUSES.1) };
+            std::thread::sleep(pause);
             client = self.back(tell);
         }
     }
@@ -152,7 +157,8 @@ impl Seen {
 /// Watches until it ends.
 fn watch(client: &Client, seen: &mut Seen, timeout: Duration, tell: &mut dyn FnMut(Told<'_>)) -> End {
     let lost = |error: &etcd_client::Error| End::Lost(Trouble::new(Kind::Request, super::client::reason(error)));
-    let options = WatchOptions::new().with_range(end_of(ROOT)).with_start_revision(seen.revision + 1);
+    // In fragments: several large values at once would be more than gRPC takes.
+    let options = WatchOptions::new().with_range(end_of(ROOT)).with_start_revision(seen.revision + 1).with_fragment();
     let opened = client.with(Instant::now() + timeout, async |mut c| c.watch(ROOT, Some(options)).await);
     let mut stream = match opened {
         Ok(stream) => stream,

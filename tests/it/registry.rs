@@ -7,6 +7,8 @@ mod rights;
 mod solo;
 mod watch;
 
+use std::os::unix::ffi::OsStrExt;
+
 use serde_json::Value;
 
 use crate::common::{Debian, Said};
@@ -32,6 +34,8 @@ fn story(debian: Debian) {
     claims::released_and_transferred(&solo);
     watch::every_change_is_told(&solo);
     a_changed_declaration(&solo);
+    junk_is_shown_and_the_rest_too(&solo);
+    a_registry_that_falls_silent(&solo);
     other_registries_are_refused(&solo);
     // `eve` was issued after the last bootstrap.
     solo.fitout(&["pki", "issue", "--operator", "eve"]).exits(0);
@@ -58,7 +62,7 @@ fn a_plan_writes_nothing(solo: &Solo) {
         .says("nothing was written: carry it out with `--yes`");
     let actions: Vec<String> = plan(solo).iter().map(|change| change["action"].as_str().unwrap().to_owned()).collect();
     assert_eq!((actions[0].as_str(), actions.last().unwrap().as_str()), ("create", "enable-authentication"));
-    assert_eq!(actions.iter().filter(|action| *action == "add-role").count(), 155);
+    assert_eq!(actions.iter().filter(|action| *action == "add-role").count(), 85);
     assert_eq!(solo.etcdctl("anna", &["get", "--prefix", "/"]).exits(0).stdout, "");
     assert_eq!(solo.etcdctl("anna", &["user", "list"]).exits(0).stdout, "");
 }
@@ -84,8 +88,8 @@ fn an_interrupted_run_is_finished(solo: &Solo) {
     solo.fitout(&["registry", "bootstrap", "--yes"]).exits(0).says("done: the registry is as declared");
     assert_eq!(solo.etcdctl("anna", &["get", "/mesh/identity"]).exits(0).stdout, identity, "written once");
     solo.fitout(&["registry", "bootstrap"]).exits(0).says("nothing to do");
-    // 154 nodes, the snapshot user of the control plane, anna and root.
-    assert_eq!(count(&solo.etcdctl("anna", &["user", "list"])), 157);
+    // 84 nodes, the snapshot user of the control plane, anna and root.
+    assert_eq!(count(&solo.etcdctl("anna", &["user", "list"])), 87);
     assert_eq!(plan(solo), [Value::Null; 0]);
 }
 
@@ -121,7 +125,7 @@ fn claims_are_granted_and_refused(solo: &Solo) {
 
 fn a_changed_declaration(solo: &Solo) {
     solo.declare(&[
-        ("count = 150", "count = 148"),
+        ("count = 80", "count = 78"),
         ("[node.b1]\nsite = \"home\"", "[node.b1]\nsite = \"away\""),
         ("service.postgres = { port = 5432, data-set = \"orders\" }\n[node.b1]", "[node.b1]"),
     ]);
@@ -134,12 +138,12 @@ fn a_changed_declaration(solo: &Solo) {
             "~ /mesh/want/node/b1: site away instead of home",
             "~ /mesh/want/service/postgres: spread none instead of site",
             "~ /mesh/want/data/orders: replicas 1 instead of 2, nodes a1 instead of a1+a10",
-            "- /mesh/want/node/edge-149",
-            "- /mesh/want/node/edge-150",
-            "- user node:edge-149",
-            "- user node:edge-150",
-            "- role node:edge-149",
-            "- role node:edge-150",
+            "- /mesh/want/node/edge-079",
+            "- /mesh/want/node/edge-080",
+            "- user node:edge-079",
+            "- user node:edge-080",
+            "- role node:edge-079",
+            "- role node:edge-080",
             "~ role node:a10: may no more read and write /mesh/claim/orders/away",
             "nothing was written: carry it out with `--yes`",
         ]
@@ -148,8 +152,53 @@ fn a_changed_declaration(solo: &Solo) {
     solo.fitout(&["registry", "bootstrap", "--yes"]).exits(0);
     solo.fitout(&["registry", "bootstrap"]).exits(0).says("nothing to do");
     solo.etcdctl("a10", &["put", "/mesh/claim/orders/away", "x"]).exits(1).says("permission denied");
-    assert_eq!(solo.etcdctl("anna", &["get", "/mesh/want/node/edge-150"]).exits(0).stdout, "");
+    assert_eq!(solo.etcdctl("anna", &["get", "/mesh/want/node/edge-080"]).exits(0).stdout, "");
     solo.etcdctl("anna", &["del", "/mesh/claim/orders/away"]).exits(0);
+}
+
+/// What nobody of ours would write: large values, no JSON, keys that are no text.
+fn junk_is_shown_and_the_rest_too(solo: &Solo) {
+    // Together more than gRPC takes in one answer.
+    let bad = || {
+        let objects = solo.objects(&["registry", "show"]);
+        objects.iter().filter(|object| object["type"] == "registry-bad-key").count()
+    };
+    let before = bad();
+    let large = format!("{{\"v\":1,\"x\":\"{}\"}}", "x".repeat(1 << 20));
+    let keys: Vec<String> = (0..6).map(|n| format!("/mesh/want/service/junk{n}")).collect();
+    for key in &keys {
+        solo.put_by_stdin("anna", key, large.as_bytes());
+    }
+    solo.put_by_stdin("anna", "/mesh/want/quorum", b"\xff\xfe");
+    let odd = std::ffi::OsStr::from_bytes(b"/mesh/\xff");
+    solo.put_by_stdin("anna", odd, b"[]");
+    let said = solo.fitout(&["registry", "show"]).exits(0);
+    said.says("junk5  the value has 1048590 bytes, more than 8192")
+        .says("/mesh/want/quorum         the value is not UTF-8 from byte 0 on")
+        .says("its bytes are not UTF-8")
+        .says("a1        home  client");
+    assert_eq!(bad(), before + 8);
+    // What is wanted is the operator's: it is put right.
+    solo.fitout(&["registry", "bootstrap", "--yes"])
+        .exits(0)
+        .says("- /mesh/want/service/junk0")
+        .says("~ /mesh/want/quorum: topology single, voters hub, arbiters none (it was `");
+    solo.etcdctl_os("anna", &["del".as_ref(), odd]);
+    assert_eq!(bad(), before);
+}
+
+/// It takes connections and answers nothing: the reason is there after the timeout, and the plan is what it was.
+fn a_registry_that_falls_silent(solo: &Solo) {
+    solo.declare(&[("count = 78", "count = 80")]);
+    let before = plan(solo);
+    solo.freeze();
+    let start = std::time::Instant::now();
+    let said = solo.fitout(&["registry", "bootstrap", "--yes", "--timeout", "1"]).exits(3);
+    said.says("no member of the registry can be used within 1 s");
+    assert!(start.elapsed() < std::time::Duration::from_secs(4), "{:?}", start.elapsed());
+    solo.thaw();
+    assert_eq!(plan(solo), before);
+    solo.fitout(&["registry", "bootstrap", "--yes"]).exits(0);
 }
 
 fn other_registries_are_refused(solo: &Solo) {

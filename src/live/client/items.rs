@@ -10,10 +10,13 @@ use super::{Client, left, reason};
 use crate::live::handshake::{Kind, Trouble};
 
 /// How many requests are under way at once, where there are many: etcd writes the log once for several of them.
-pub const AT_ONCE: usize = 16;
+pub const AT_ONCE: usize = 32;
 
 /// Keys of a page: an answer stays far below the 4 MiB that gRPC takes, also when every value has its full 8 KiB.
 const PAGE: i64 = 400;
+
+/// What tonic says of an answer that is larger than it takes.
+const TOO_LARGE: &str = "message length too large";
 
 /// A key with what etcd knows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,11 +64,19 @@ impl Client {
         let end = crate::layout::keys::end_of(prefix);
         let mut all = Items::default();
         let mut from = prefix.as_bytes().to_vec();
+        let mut limit = PAGE;
         loop {
-            let options = GetOptions::new().with_range(end.as_bytes()).with_limit(PAGE).with_revision(all.revision);
+            let options = GetOptions::new().with_range(end.as_bytes()).with_limit(limit).with_revision(all.revision);
             let start = from.clone();
-            let page =
-                self.with(Instant::now() + timeout, async |mut client| client.get(start, Some(options)).await)?;
+            let page = self.with(Instant::now() + timeout, async |mut client| client.get(start, Some(options)).await);
+            let page = match page {
+                // Values that are far too large for the layout: one of them always fits, etcd takes none above 1.5 MiB.
+                Err(trouble) if trouble.reason.contains(TOO_LARGE) && limit > 1 => {
+                    limit = (limit / 8).max(1);
+                    continue;
+                }
+                page => page?,
+            };
             if all.revision == 0 {
                 all.revision = page.header().map_or(0, |header| header.revision());
             }

@@ -1,6 +1,7 @@
 //! One control plane of a real etcd on loopback, in a network namespace of its own, with the certificates that `fitout pki`
 //! issues.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ site = "home"
 address = "127.78.0.4"
 profile = "client"
 [nodes.edge]
-count = 150
+count = 80
 site = "away"
 addresses = "127.78.1.1-127.78.1.250"
 profile = "client"
@@ -172,7 +173,36 @@ impl Solo {
         self.etcdctl_with(who, &["txn"], std::fs::File::open(&file).expect("open").into())
     }
 
-    fn etcdctl_with(&self, who: &str, arguments: &[&str], stdin: Stdio) -> Said {
+    /// Puts a value of any bytes under a key of any bytes.
+    pub fn put_by_stdin(&self, who: &str, key: impl AsRef<OsStr>, value: &[u8]) {
+        let file = self.path("value");
+        std::fs::write(&file, value).expect("written");
+        let stdin = std::fs::File::open(&file).expect("open");
+        self.etcdctl_with(who, &["put".as_ref(), key.as_ref()], stdin.into()).exits(0);
+    }
+
+    /// etcdctl with words of any bytes; it must succeed.
+    pub fn etcdctl_os(&self, who: &str, arguments: &[&OsStr]) {
+        self.etcdctl_with(who, arguments, Stdio::null()).exits(0);
+    }
+
+    /// etcd sleeps; its sockets take connections.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// And goes on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let etcd = self.etcd.borrow();
+        // setpriv became nsenter, which became etcd: one id.
+        tool("kill", &[name, &etcd.as_ref().expect("it runs").id().to_string()]);
+    }
+
+    fn etcdctl_with(&self, who: &str, arguments: &[impl AsRef<OsStr>], stdin: Stdio) -> Said {
         let node = format!("pki/nodes/{who}/client");
         let stem = if self.path(&format!("{node}.crt")).exists() { node } else { format!("pki/operators/{who}") };
         let output = self
