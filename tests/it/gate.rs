@@ -90,7 +90,7 @@ fn the_images_pass_and_nothing_is_left() {
     let _alone = alone();
     let before = host();
     let said = gate(built(), &[]).exits(0);
-    let steps = ["boots-stopped", "one-voter-alone", "quorum", "identity", "check", "writes-go-on"];
+    let steps = ["boots-stopped", "one-voter-alone", "quorum", "identity", "check", "announces", "writes-go-on"];
     let want: Vec<_> = steps.iter().map(|step| (step.to_string(), "passed".to_string())).collect();
     assert_eq!(verdicts(&said), want, "{}", said.all());
     left_nothing(&before);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{AT_ONCE, BOOT, HANDLE, Stage, Step, Stop, seconds};
+use super::{ANNOUNCER, AT_ONCE, BOOT, HANDLE, Stage, Step, Stop, announces, seconds};
 
 /// A voter without the others.
 pub const ALONE: Step = Step {
@@ -18,6 +18,11 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
     notes.push(format!("{}: `systemctl enable --now {HANDLE}` returned after {}", lone.node, seconds(took)));
     // It must really be trying: a handle that starts nothing returns at once, too.
     lone.wait_for(&["is-active", "etcd.service"], &["activating"], AT_ONCE)?;
+    if announces(lone)? {
+        // It runs without a registry, as its own user, with the key that the manager hands over.
+        lone.wait_for(&["is-active", ANNOUNCER], &["active"], AT_ONCE)?;
+        notes.push(format!("{}: {ANNOUNCER} runs and waits for the registry", lone.node));
+    }
     let boot = Instant::now();
     lone.reboot(BOOT)??;
     lone.wait_for(&["is-active", "multi-user.target"], &["active"], BOOT)?;

@@ -1,5 +1,6 @@
 //! What the gate proves, one step a file: a name, what must be true, and how it is found out.
 
+mod announces;
 mod checked;
 mod handle;
 mod identity;
@@ -22,6 +23,8 @@ use crate::verify::image::Image;
 
 /// The unit with which an administrator starts a node's part of the registry.
 const HANDLE: &str = "mesh-registry.target";
+/// The announcer's unit.
+const ANNOUNCER: &str = "mesh-agent.service";
 /// How long a machine may take to boot; it takes one or two seconds on an idle host.
 const BOOT: Duration = Duration::from_secs(90);
 /// "Returns at once": the handle starts nothing that it waits for, so seconds are for a busy host.
@@ -65,10 +68,25 @@ impl From<Late> for Stop {
 pub fn of(topology: Topology) -> Vec<Step> {
     match topology {
         Topology::Quorum => {
-            vec![stopped::STEP, handle::ALONE, quorum::VOTERS, identity::STEP, checked::STEP, writes::ONE_VOTER_AWAY]
+            vec![
+                stopped::STEP,
+                handle::ALONE,
+                quorum::VOTERS,
+                identity::STEP,
+                checked::STEP,
+                announces::STEP,
+                writes::ONE_VOTER_AWAY,
+            ]
         }
         Topology::Single => {
-            vec![stopped::STEP, quorum::CONTROL_PLANE, identity::STEP, checked::STEP, writes::CONTROL_PLANE]
+            vec![
+                stopped::STEP,
+                quorum::CONTROL_PLANE,
+                identity::STEP,
+                checked::STEP,
+                announces::STEP,
+                writes::CONTROL_PLANE,
+            ]
         }
     }
 }
@@ -106,6 +124,11 @@ impl Stage<'_> {
         let credentials = Credentials::of_image(image)?;
         Client::new(&endpoint, &credentials, deadline).map_err(|t| Stop::Broken(format!("{endpoint}: {}", t.reason)))
     }
+}
+
+/// True when the machine's image has the announcer; profiles of users may lack it.
+fn announces(machine: &Machine) -> Result<bool, Failure> {
+    Ok(machine.systemctl(&["show", "--property=LoadState", "--value", ANNOUNCER])? == "loaded")
 }
 
 /// `lis1, por1`.

@@ -2,10 +2,7 @@
 
 use std::time::Instant;
 
-use super::{BOOT, HANDLE, Stage, Step, Stop, names, seconds};
-
-/// The announcer's unit; profiles of users may lack it.
-const ANNOUNCER: &str = "mesh-agent.service";
+use super::{ANNOUNCER, BOOT, HANDLE, Stage, Step, Stop, announces, names, seconds};
 
 /// All machines boot to the end, and etcd and the announcer stay off.
 pub const STEP: Step =
@@ -30,7 +27,7 @@ fn run(stage: &mut Stage<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
         if machine.part.runs_registry() {
             want.extend([(["is-active", HANDLE], "inactive"), (["is-enabled", HANDLE], "disabled")]);
         }
-        if machine.systemctl(&["show", "--property=LoadState", "--value", ANNOUNCER])? == "loaded" {
+        if announces(machine)? {
             // It has no `[Install]`: only the handle starts it.
             want.extend([(["is-active", ANNOUNCER], "inactive"), (["is-enabled", ANNOUNCER], "static")]);
         }
