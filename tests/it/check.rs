@@ -288,12 +288,7 @@ fn replacement(registry: &mut Registry) {
     registry.paste(&next, start);
     let found = registry.finds("a learner", "lis1", &[], &[("live-member-learner", "has no vote")]);
     let learner = the(&found, "live-member-learner");
-    until("it has caught up", || {
-        let promote = learner.notes.last().unwrap().split('`').nth(1).unwrap().to_owned();
-        let words: Vec<&str> = promote.split(' ').skip(1).collect();
-        let said = registry.etcdctl_at("127.77.0.11", &words);
-        if said.code == Some(0) { Ok(()) } else { Err(said.all()) }
-    });
+    registry.paste(&learner, usize::MAX);
     registry.mended("the replacement step by step");
 }
 

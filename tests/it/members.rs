@@ -10,18 +10,22 @@ use cluster::{Cluster, Node, until};
 
 const THREE: [Node; 3] = [("one", 1), ("two", 2), ("three", 3)];
 
-/// Builds the image that joins, proves it, and starts the node with it.
+/// Builds the image that joins, and starts the node with it.
 fn join(cluster: &mut Cluster, node: &str) {
     cluster.fitout(&["build", "--node", node, "--join"]).exits(0).says(&format!("{node} joins "));
+    cluster.unpack(node);
+    cluster.start(node);
+}
+
+/// What is said of an image that joins, before its node is started.
+fn proven(cluster: &Cluster, node: &str) {
     let image = format!("dist/{node}.tar.gz");
-    cluster.fitout(&["verify", &image]).exits(0).says("self-consistent");
-    cluster.fitout(&["verify", "-C", ".", &image]).exits(0).says("as declared");
+    let said = cluster.fitout(&["verify", "-C", ".", "dist/one.tar.gz", &image]).exits(0);
+    said.says(&format!("{image}: node {node}: as declared"));
     // What check says before its first start: wait, and start it; nothing is wrong with the image.
     let said = cluster.fitout(&["check", "--timeout", "2", &image]);
     let said = said.does_not_say("live-wrong-state").does_not_say("live-join-stale").says("waits for its first start");
     said.says(&format!("on {node}: `systemctl enable --now mesh-registry.target`")).does_not_say("sed -i");
-    cluster.unpack(node);
-    cluster.start(node);
 }
 
 /// Takes all steps, and starts what is to be started; gives the nodes in their order.
@@ -55,6 +59,20 @@ fn whole(cluster: &Cluster, nodes: &[Node], keys: &std::collections::BTreeSet<St
         let there = cluster.keys(*byte, "w/");
         let lost: Vec<_> = keys.difference(&there).collect();
         assert!(lost.is_empty() && !keys.is_empty(), "{node} lacks {lost:?} of {}", keys.len());
+    }
+}
+
+/// Turns etcd's access control on, as `fitout registry bootstrap` does: operators have the role root, nodes are users.
+fn protect(cluster: &Cluster) {
+    let commands: [&[&str]; 5] = [
+        &["user", "add", "root", "--no-password"],
+        &["user", "grant-role", "root", "root"],
+        &["user", "add", "operator:anna", "--no-password"],
+        &["user", "grant-role", "operator:anna", "root"],
+        &["auth", "enable"],
+    ];
+    for command in commands {
+        cluster.etcdctl(1, command).exits(0);
     }
 }
 
@@ -100,6 +118,11 @@ fn a_lost_voter_is_replaced(debian: Debian) {
         let waits = all.iter().any(|m| m["node"] == "three" && m["state"] == "never started");
         if waits { Ok(()) } else { Err(format!("{all:#?}\n{}", cluster.logs())) }
     });
+    // The image as it was built with the registry is refused by check; the one that joins is not.
+    let said = cluster.fitout(&["check", "--timeout", "2", "dist/three.tar.gz"]).exits(1);
+    said.says("live-wrong-state").says("`fitout build --node NODE --join` makes an image that needs no change");
+    cluster.fitout(&["build", "--node", "three", "--join"]).exits(0);
+    proven(&cluster, "three");
     join(&mut cluster, "three");
     let said = Said::from(running.wait_with_output().expect("it ends"));
     let said = said.exits(0).says("for you: build three's image for the living list, ship it, and start it");
@@ -109,7 +132,10 @@ fn a_lost_voter_is_replaced(debian: Debian) {
     whole(&cluster, &THREE, &keys);
     cluster.fitout(&["check", "dist/one.tar.gz", "dist/two.tar.gz", "dist/three.tar.gz"]).exits(0);
 
-    // One that runs is replaced as well, as a voter at once: its data is given up.
+    // One that runs is replaced as well, as a voter at once: its data is given up. (The same on both versions.)
+    if debian == Debian::Bookworm {
+        return;
+    }
     let joined = {
         cluster
             .members(&["--replace", "two", "--no-learner", "--apply", "--wait", "0"])
@@ -157,9 +183,9 @@ fn one_becomes_three_becomes_five_becomes_three_and_moves() {
     assert_eq!(std::fs::read(cluster.mesh().join("fitout.lock")).unwrap(), lock, "the birth record stands for life");
     let mut keys = writer.end();
     whole(&cluster, &THREE, &keys);
+    protect(&cluster);
     // A first member's image is built as ever.
     cluster.fitout(&["build", "--locked", "--node", "one"]).exits(0);
-    cluster.fitout(&["verify", "-C", ".", "dist/one.tar.gz", "dist/two.tar.gz", "dist/three.tar.gz"]).exits(0);
 
     // To five: the first by what is printed, the second by `--apply`.
     let five = [THREE[0], THREE[1], THREE[2], ("four", 4), ("five", 5)];

@@ -10,6 +10,7 @@ use crate::declaration::Mesh;
 use crate::etcd::birth::{self, Birth};
 use crate::finding::{Failure, Problem};
 use crate::image::lock::Lock;
+use crate::image::project::select;
 use crate::live::credentials::Credentials;
 use crate::live::credentials::given::Given;
 use crate::live::members::Living;
@@ -65,6 +66,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         credentials: &credentials,
         timeout: args.access.timeout,
     };
+    // Names that are no node's, before anything is asked.
+    select(&place.mesh.nodes, &args.replace)?;
     let look = registry.look()?;
     let replace = look.to_replace(&wanted, &args.replace)?;
     let born = birth.member_ids.iter().filter_map(|(node, id)| Some((node.clone(), id.parse().ok()?))).collect();
@@ -82,6 +85,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let mut tell = |event: Event<'_>| printer.event(&event);
     let outcome = apply(&mut living, (&wanted, &options), &shown, args.wait, &mut tell)?;
     let now = living.into_registry().look()?;
+    ui.line("");
     printer.members(&now);
     let left = plan(&wanted, &now.seen, &Options { replace: Default::default(), ..options });
     printer.end(&left);

@@ -172,10 +172,15 @@ fn present(declared: &Declared, observed: &Observed, node: &str, url: &str, memb
         );
     }
     if member.learner {
-        let finding = LEARNER
-            .finding(node, format!("member {} is a learner and has no vote", member.id))
-            .help("promote it when it has caught up; etcd refuses it before");
-        out.push(commands(declared, observed, finding, Change::Of(member.id), vec![command::promote(member.id)]));
+        let finding = LEARNER.finding(node, format!("member {} is a learner and has no vote", member.id));
+        out.push(if unstarted(member) {
+            // etcd before 3.4.24 and 3.5.7 may promote it all the same (etcd#15096).
+            finding.help("start it first; it is promoted when it has caught up")
+        } else {
+            let steps = vec![command::promoted(url)];
+            let finding = finding.help("promote it when it has caught up; the command waits for its answer");
+            commands(declared, observed, finding, Change::Of(member.id), steps)
+        });
     }
     if let Some(first) = declared.first_ids.get(node)
         && *first != member.id

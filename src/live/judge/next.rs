@@ -9,7 +9,6 @@ use crate::declaration::Topology;
 use crate::etcd::birth::ClusterState;
 use crate::etcd::ids::Id;
 use crate::finding::{Finding, Rule, Severity};
-use crate::live::endpoint::Endpoint;
 use crate::live::etcdctl::{Step, url};
 use crate::live::members::command;
 use crate::live::members::votes::{Quorum, Stand, at, stand, unstarted};
@@ -140,7 +139,7 @@ fn first_start(
         }
         return finding.help("start it with this image");
     }
-    steps.push(promoted(peer));
+    steps.push(command::promoted(peer));
     let finding = finding.help("start it with this image, then promote it");
     commands(declared, observed, finding, Change::Of(member.id), steps)
 }
@@ -187,7 +186,7 @@ fn joins(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) -> 
     let node = &declared.node;
     let mut steps = vec![command::add(node, peer, true), command::empty(node)];
     steps.extend(existing(declared, peer, live, gone));
-    steps.extend([command::start(node), promoted(peer)]);
+    steps.extend([command::start(node), command::promoted(peer)]);
     steps
 }
 
@@ -212,11 +211,6 @@ fn existing(declared: &Declared, peer: &str, live: &[Member], gone: Option<Id>) 
     let list = command::initial_cluster((&declared.node, peer), live, gone, |url| declared.node_of(url));
     let fits = declared.state == ClusterState::Existing && declared.joins.as_ref() == Some(&list);
     (!fits).then(|| command::existing(&declared.node, &list))
-}
-
-fn promoted(peer: &str) -> Step {
-    let client = Endpoint::of_peer_url(peer).map_or_else(|_| peer.to_owned(), |endpoint| endpoint.to_string());
-    command::promoted(peer, &client)
 }
 
 fn wrong_state(declared: &Declared, why: &str, out: &mut Vec<Finding>) {

@@ -2,6 +2,7 @@
 
 use crate::etcd::birth;
 use crate::etcd::ids::Id;
+use crate::live::endpoint::Endpoint;
 use crate::live::etcdctl::{Step, name, url};
 use crate::live::observe::Member;
 
@@ -28,15 +29,11 @@ pub fn add(node: &str, peer: &str, learner: bool) -> Step {
     Step::here(format!("etcdctl member add {node}{learner} --peer-urls={peer}"))
 }
 
-/// Promotes a learner that has caught up.
-pub fn promote(id: Id) -> Step {
-    Step::here(format!("etcdctl member promote {id}"))
-}
-
 /// Promotes the learner with this peer URL, once it has caught up; tried for a minute. A learner answers on its client
 /// port from when it has its place in the log (etcd `embed/etcd.go` serves after ReadyNotify), and that is waited for:
 /// etcd before 3.4.24 and 3.5.7 may promote one that was never started (etcd#15096), which costs a vote at once.
-pub fn promoted(peer: &str, client: &str) -> Step {
+pub fn promoted(peer: &str) -> Step {
+    let client = Endpoint::of_peer_url(peer).map_or_else(|_| peer.to_owned(), |endpoint| endpoint.to_string());
     let id = format!("$(etcdctl member list | grep -F '{peer}' | cut -d, -f1)");
     Step::here(format!(
         "for n in $(seq 60); do etcdctl --endpoints={client} endpoint status && etcdctl member promote \"{id}\" && break; \

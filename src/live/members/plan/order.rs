@@ -185,7 +185,7 @@ impl Planner<'_> {
         let Some(place) = self.wanted.nodes.get(node) else { return };
         let after = self.votes().with(true);
         let step = Step::Promote { node: node.to_owned(), peer_url: place.peer_url.clone(), id };
-        let warning = self.forgets.map(|version| self.warning(version, id.is_some()));
+        let warning = self.forgets.map(|version| self.warning(version, id));
         self.push(step, after, warning);
         for one in self.list.iter_mut().filter(|one| one.node.as_deref() == Some(node)) {
             one.learner = false;
@@ -193,18 +193,23 @@ impl Planner<'_> {
     }
 
     /// What a promotion costs on these versions, and whether there is another way.
-    fn warning(&self, version: Version, added: bool) -> String {
+    fn warning(&self, version: Version, added: Option<Id>) -> String {
         let what = format!(
             "etcd {version} does not write the promotion to the membership that etcd 3.6 reads (etcd#19557; 3.5.1 to \
              3.5.19), so an upgrade to 3.6 may end in `too many learner members in cluster`: run the newest 3.5 on all \
              voters before"
         );
-        let other = if !self.votes().with(false).hold() {
-            "there is no other way from here: added as a voter at once, it would stop all writes until it has started"
-        } else if added {
-            "a learner that is to be a voter at once is removed and added again, with `--no-learner`"
-        } else {
-            "`--no-learner` adds it as a voter at once instead: it counts before it has started, so one loss less is borne until then"
+        let other = match added {
+            _ if !self.votes().with(false).hold() => "there is no other way from here: added as a voter at once, it would stop \
+                 all writes until it has started"
+                .to_owned(),
+            Some(id) => format!(
+                "to have it as a voter at once instead, take it out by hand (`etcdctl member remove {id}`) and begin anew \
+                 with `--no-learner`"
+            ),
+            None => "`--no-learner` adds it as a voter at once instead: it counts before it has started, so one loss less is \
+                 borne until then"
+                .to_owned(),
         };
         format!("{what}; {other}")
     }

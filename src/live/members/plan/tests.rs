@@ -176,7 +176,13 @@ fn a_promotion_on_a_version_that_forgets_it_is_warned_of() {
     let rows: [(&str, &str, &str, bool, &str); 8] = [
         ("3.5.0", "a b c", "a b", true, ""),
         ("3.5.1", "a b c", "a b", true, "`--no-learner` adds it as a voter at once instead"),
-        ("3.5.16", "a b c", "a b +c", true, "removed and added again, with `--no-learner`"),
+        (
+            "3.5.16",
+            "a b c",
+            "a b +c",
+            true,
+            "(`etcdctl member remove 0000000000000003`) and begin anew with `--no-learner`",
+        ),
         ("3.5.19", "a b c", "a", true, "there is no other way from here"),
         ("3.5.16", "a b c", "a b", false, ""),
         ("3.5.20", "a b c", "a b", true, ""),

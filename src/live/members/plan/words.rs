@@ -1,7 +1,6 @@
 //! Steps in words and commands.
 
 use super::{Removal, Start, Step, Votes};
-use crate::live::endpoint::Endpoint;
 use crate::live::etcdctl::{self, url};
 use crate::live::members::command;
 use crate::live::members::votes::Stand;
@@ -29,7 +28,7 @@ impl std::fmt::Display for Step {
                 Start::Born => write!(f, "start {node} for the first time, with its image as it was built"),
                 Start::Joins => write!(f, "build {node}'s image for the living list, ship it, and start it"),
                 Start::Moved => write!(f, "start {node} at its new address, with its data and an image for it"),
-                Start::Back(stand) => write!(f, "bring {node} back: {}", back(*stand)),
+                Start::Back(stand) => write!(f, "bring {node} back: {}", back(node, *stand)),
             },
             Step::Promote { node, .. } => write!(f, "promote {node}, once it is in sync"),
             Step::Update { node, from, to, .. } => write!(f, "change the peer URL of {node} from {from} to {to}"),
@@ -40,12 +39,14 @@ impl std::fmt::Display for Step {
     }
 }
 
-fn back(stand: Stand) -> &'static str {
+fn back(node: &str, stand: Stand) -> String {
     match stand {
-        Stand::Leaderless => "it runs and knows no leader; look at port 2380 between it and the others",
-        Stand::Heard => "it runs and does not take this client; `fitout check` of its image says why",
-        Stand::Foreign => "what answers there belongs to another registry; is its data lost, then `--replace` it",
-        _ => "nothing is heard of it; start it with its data, and only if that is lost, `--replace` it",
+        Stand::Leaderless => "it runs and knows no leader; look at port 2380 between it and the others".to_owned(),
+        Stand::Heard => "it runs and does not take this client; `fitout check` of its image says why".to_owned(),
+        Stand::Foreign => {
+            format!("what answers there belongs to another registry; if its own data is lost: `--replace {node}`")
+        }
+        _ => format!("nothing is heard of it; start it with its data, and only if that is lost: `--replace {node}`"),
     }
 }
 
@@ -93,10 +94,7 @@ impl Commands {
             Step::Remove { id, .. } => vec![command::remove(*id)],
             Step::Add { node, peer_url, learner } => vec![command::add(node, peer_url, *learner)],
             Step::Update { id, to, .. } => url(to).map(|to| command::update(*id, &to)).into_iter().collect(),
-            Step::Promote { peer_url, .. } => {
-                let client = Endpoint::of_peer_url(peer_url).map_or_else(|_| peer_url.clone(), |e| e.to_string());
-                vec![command::promoted(peer_url, &client)]
-            }
+            Step::Promote { peer_url, .. } => vec![command::promoted(peer_url)],
             Step::Start { node, how: Start::Joins } => {
                 vec![self.build(node), command::empty(node), command::start(node)]
             }
