@@ -17,7 +17,7 @@ pub struct Args {
     /// Images made by `fitout build`
     #[arg(value_name = "IMAGE", required = true)]
     images: Vec<PathBuf>,
-    /// Client URL of a member [default: those of the image's birth record]
+    /// Client URL of a member [default: those of the declared voters, as the image has them]
     #[arg(long = "endpoint", value_name = "URL")]
     endpoints: Vec<Endpoint>,
     /// Show an operator's certificate instead of the image's own: a directory with NAME.crt and NAME.key, or DIR/NAME

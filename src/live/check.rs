@@ -22,7 +22,7 @@ pub use super::judge::RULES;
 /// How to ask.
 #[derive(Debug)]
 pub struct Options {
-    /// Endpoints; empty: one per first member of the birth record.
+    /// Endpoints; empty: one per declared voter, as the image has them.
     pub endpoints: Vec<Endpoint>,
     /// How long each endpoint may take; all are asked at once, so the check takes no longer in all.
     pub timeout: Duration,
@@ -105,15 +105,21 @@ pub fn manifest(image: &Image) -> Result<&Manifest, Failure> {
 /// The endpoints to ask.
 ///
 /// # Errors
-/// When the birth record has a peer URL that is none, or none at all.
+/// When the image has a peer URL that is none, or none at all.
 pub fn endpoints(manifest: &Manifest, options: &Options) -> Result<Vec<Endpoint>, Failure> {
     if !options.endpoints.is_empty() {
         return Ok(options.endpoints.clone());
     }
-    let endpoints: Result<Vec<Endpoint>, _> = manifest.birth.peers.values().map(|u| Endpoint::of_peer_url(u)).collect();
-    let endpoints = endpoints.map_err(|e| Failure::new(format!("the image's birth record: {e}")))?;
+    // Voters come and go after the birth: those that are declared now are asked, where the image says who they are.
+    let declared = manifest.registry.as_ref().filter(|registry| !registry.members.is_empty());
+    let peers: Vec<&String> = match declared {
+        Some(registry) => registry.members.values().map(|member| &member.peer_url).collect(),
+        None => manifest.birth.peers.values().collect(),
+    };
+    let endpoints: Result<Vec<Endpoint>, _> = peers.into_iter().map(|url| Endpoint::of_peer_url(url)).collect();
+    let endpoints = endpoints.map_err(|e| Failure::new(format!("the image's record of the registry: {e}")))?;
     if endpoints.is_empty() {
-        return Err(Failure::new("the image's birth record names no member").help("give `--endpoint URL`"));
+        return Err(Failure::new("the image names no member of the registry").help("give `--endpoint URL`"));
     }
     Ok(endpoints)
 }

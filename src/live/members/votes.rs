@@ -34,7 +34,7 @@ impl Stand {
         match self {
             Stand::Serves => "serves",
             Stand::Leaderless => "knows no leader",
-            Stand::Heard => "refuses this client",
+            Stand::Heard => "answers wrongly",
             Stand::Foreign => "of another registry",
             Stand::Silent => "silent",
             Stand::Unstarted => "never started",
