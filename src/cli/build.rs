@@ -35,9 +35,9 @@ pub struct Args {
     /// Refuse any change of fitout.lock, and any issuing of certificates
     #[arg(long)]
     locked: bool,
-    /// Build for joining the living registry: its member list, asked for now, goes into the image; for a node that was added
-    /// after the registry was born, or replaces a member
-    #[arg(long, requires = "nodes")]
+    /// Build for joining the living registry: its member list, asked for now, goes into the images of the nodes that --node
+    /// names, or of all voters that were not born with it
+    #[arg(long)]
     join: bool,
     /// With --join: client URL of a member to ask; may be given several times [default: every declared voter]
     #[arg(long = "endpoint", value_name = "URL", requires = "join")]
@@ -72,10 +72,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     let now = OffsetDateTime::now_utc();
     let certificates = |node: &Node| store.node(&project.mesh, node, now, issue);
     let out = args.out.clone().unwrap_or_else(|| directory.join("dist"));
-    let joins = match args.join {
-        true => joins(args, &project, &nodes, &certificates, ui)?,
-        false => BTreeMap::new(),
+    let joining: Vec<&Node> = match (args.join, args.nodes.is_empty()) {
+        (false, _) => Vec::new(),
+        (true, false) => nodes.clone(),
+        (true, true) => nodes.iter().copied().filter(|node| !project.is_born(node)).collect(),
     };
+    let joins = joins(args, &project, &joining, &certificates, ui)?;
     let options = Options { out: &out, jobs: project::jobs(args.jobs), progress: ui, joins };
     let report = build::build(&project, &cache, &nodes, &certificates, &options)?;
 
@@ -102,7 +104,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
     Ok(exit)
 }
 
-/// `initial-cluster` of every node that is built, from the living list. It is asked for with the first one's own client
+/// `initial-cluster` of every node that joins, from the living list. It is asked for with the first one's own client
 /// certificate: any of the mesh may list the members.
 fn joins(
     args: &Args,

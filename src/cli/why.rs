@@ -33,8 +33,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
 
     // Certificates give the digests of what is this node's only; without a store the answer lacks just those.
     let ledger = match Public::open(&global.pki_directory()).and_then(|store| store.node(&project.mesh, node)) {
-        Ok(pki) => project.fit(node, &Entrance::Born, &pki)?.ledger,
-        Err(_) => project.plan.profile(&node.profile.value).map(|p| p.whole_ledger()).unwrap_or_default(),
+        Ok(pki) if project.is_born(node) => project.fit(node, &Entrance::Born, &pki)?.ledger,
+        // Nor is the living list known here, by which a node joins that came later.
+        _ => project.plan.profile(&node.profile.value).map(|p| p.whole_ledger()).unwrap_or_default(),
     };
     let path = project.base.tree.resolve(&asked).map_err(|e| unknown(e.to_string()))?;
     let shown = path.display();

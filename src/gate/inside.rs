@@ -9,6 +9,7 @@ use super::plan::{Plan, Planned};
 use super::report::{Outcome, Reporter, Verdict};
 use super::steps::{self, Stage, Step, Stop};
 use super::{bridge, cgroup, logs, unpack};
+use crate::etcd::birth::ClusterState;
 use crate::finding::Failure;
 use crate::image::manifest::Manifest;
 use crate::live::check::manifest;
@@ -78,6 +79,11 @@ fn fit_together(images: &[Image]) -> Result<(), Failure> {
     let nodes: Vec<&str> = manifests.iter().map(|m| m.node.as_str()).collect();
     if let Some(twice) = nodes.iter().enumerate().find(|(n, node)| nodes[..*n].contains(node)) {
         return Err(Failure::new(format!("node {} is given twice", twice.1)).help(rebuild));
+    }
+    if let Some(joins) = manifests.iter().find(|m| m.cluster_state == ClusterState::Existing) {
+        let text = format!("the image of {} was built with `--join`: it joins a registry that lives", joins.node);
+        return Err(Failure::new(text)
+            .help("the gate founds a registry of its own: name the images of the voters that were born with it"));
     }
     let absent: Vec<&str> = first.birth.peers.keys().map(String::as_str).filter(|n| !nodes.contains(n)).collect();
     if !absent.is_empty() {

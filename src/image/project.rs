@@ -12,6 +12,7 @@ use super::manifest::{Manifest, Registry, SCHEMA};
 use super::progress::Progress;
 use crate::declaration::{Loaded, Mesh, Node};
 use crate::etcd::birth::{self, Birth, Entrance};
+use crate::etcd::urls::peer_url;
 use crate::finding::{Failure, Finding, Problem};
 use crate::overlay::{self, BaseView, Fitted, Plan};
 use crate::pki::NodePki;
@@ -136,6 +137,12 @@ impl Project {
             registry: Some(Registry::of(mesh)),
             ledger: fitted.ledger.clone(),
         }
+    }
+
+    /// True when the node's image founds the registry with the others, or has no part in it: it needs no `--join`.
+    pub fn is_born(&self, node: &Node) -> bool {
+        let declared = peer_url(node.address.value);
+        !self.mesh.part_of(node).runs_registry() || self.birth.peers.get(&node.name.value) == Some(&declared)
     }
 
     /// Nodes by name; all when none is named.

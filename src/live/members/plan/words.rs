@@ -42,7 +42,9 @@ impl std::fmt::Display for Step {
 fn back(node: &str, stand: Stand) -> String {
     match stand {
         Stand::Leaderless => "it runs and knows no leader; look at port 2380 between it and the others".to_owned(),
-        Stand::Heard => "something is there and does not answer as it should; `fitout check` of its image says why".to_owned(),
+        Stand::Heard => {
+            "something is there and does not answer as it should; `fitout check` of its image says why".to_owned()
+        }
         Stand::Foreign => {
             format!("what answers there belongs to another registry; if its own data is lost: `--replace {node}`")
         }
