@@ -200,6 +200,8 @@ fn one_becomes_three_becomes_five_becomes_three_and_moves() {
             cluster.paste(command.as_str().unwrap());
         }
     }
+    let left = cluster.objects("member-step", &[]);
+    assert!(left.len() == 3 && left[0]["node"] == "four", "five votes now: {left:#?}");
     assert_eq!(apply(&mut cluster, &[]), ["four"]);
     keys.extend(writer.end());
     whole(&cluster, &five, &keys);

@@ -31,12 +31,13 @@ pub fn add(node: &str, peer: &str, learner: bool) -> Step {
 
 /// Promotes the learner with this peer URL, once it has caught up; tried for a minute. A learner answers on its client
 /// port from when it has its place in the log (etcd `embed/etcd.go` serves after ReadyNotify), and that is waited for:
-/// etcd before 3.4.24 and 3.5.7 may promote one that was never started (etcd#15096), which costs a vote at once.
+/// etcd before 3.4.24 and 3.5.7 may promote one that was never started (etcd#15096), which costs a vote at once. (By the
+/// variable: etcdctl refuses `--endpoints` beside it.)
 pub fn promoted(peer: &str) -> Step {
     let client = Endpoint::of_peer_url(peer).map_or_else(|_| peer.to_owned(), |endpoint| endpoint.to_string());
     let id = format!("$(etcdctl member list | grep -F '{peer}' | cut -d, -f1)");
     Step::here(format!(
-        "for n in $(seq 60); do etcdctl --endpoints={client} endpoint status && etcdctl member promote \"{id}\" && break; \
+        "for n in $(seq 60); do ETCDCTL_ENDPOINTS={client} etcdctl endpoint status && etcdctl member promote \"{id}\" && break; \
          sleep 1; done"
     ))
 }

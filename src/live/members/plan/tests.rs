@@ -216,7 +216,7 @@ fn commands_are_made_of_what_is_harmless() {
             "on c: `systemctl enable --now mesh-registry.target`",
         ]
     );
-    assert!(all[6].contains("etcdctl --endpoints=https://c.mesh:2379 endpoint status && etcdctl member promote"));
+    assert!(all[6].contains("ETCDCTL_ENDPOINTS=https://c.mesh:2379 etcdctl endpoint status && etcdctl member promote"));
     let update = Step::Update { node: "c".into(), id: Id(3), from: "x".into(), to: "https://c';reboot:2380".into() };
     assert!(commands.of(&update).is_empty(), "nothing is made of a URL that is none");
 }
