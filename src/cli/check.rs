@@ -28,9 +28,20 @@ pub struct Args {
     /// Print the commands that replace each image's node, also while it runs
     #[arg(long)]
     replace: bool,
-    /// How long to wait for the registry, in seconds; all endpoints are asked at once
+    /// Count the registry's writes for so many seconds; more than a quiet mesh makes is a warning
+    #[arg(long, value_name = "SECONDS", default_value = "0", hide_default_value = true, value_parser = interval)]
+    write_rate: Duration,
+    /// How long to wait for the registry, in seconds; all endpoints are asked at once, and then each page of keys
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = super::registry::access::seconds)]
     timeout: Duration,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match text.parse::<u64>() {
+        Ok(0) => Ok(Duration::ZERO),
+        Ok(seconds @ 10..=3600) => Ok(Duration::from_secs(seconds)),
+        _ => Err("must be 10 to 3600 whole seconds: a shorter time holds too few writes to tell".to_owned()),
+    }
 }
 
 /// Checks each image. What is said of the registry alone is the same for every image, and is printed once.
@@ -51,7 +62,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> VerbResult {
         None => Etcdctl::of_store(&global.pki_directory(), &store_options(global)),
     };
     let endpoints = args.endpoints.clone();
-    let options = Options { endpoints, timeout: args.timeout, given, etcdctl, replace: args.replace };
+    let options = Options {
+        endpoints,
+        timeout: args.timeout,
+        given,
+        etcdctl,
+        replace: args.replace,
+        write_rate: args.write_rate,
+    };
     let mut session = Session::new(options);
     let mut failed: Option<Failure> = None;
     let mut wrong = false;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::declaration::{Mesh, Part, Target, Topology};
+use crate::declaration::{Mesh, Node, Part, Target, Topology};
 use crate::etcd::birth::{Birth, ClusterState, Entrance};
 use crate::etcd::urls::peer_url;
 use crate::overlay::ledger::Ledger;
@@ -60,6 +60,9 @@ pub struct Manifest {
     /// What the declaration says of the registry; `None` in images of versions that did not write it.
     #[serde(default)]
     pub registry: Option<Registry>,
+    /// The node's services by name; `None` in images of versions that did not write them.
+    #[serde(default)]
+    pub services: Option<BTreeMap<String, Service>>,
     /// Every overlay path.
     pub ledger: Ledger,
 }
@@ -83,6 +86,16 @@ pub struct Registry {
     pub time_to_rebuild_s: u64,
 }
 
+/// A service of the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// Its port.
+    pub port: u16,
+    /// The data set that it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_set: Option<String>,
+}
+
 /// A node on which etcd runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
@@ -92,6 +105,17 @@ pub struct Member {
     pub part: Part,
     /// Its peer URL.
     pub peer_url: String,
+}
+
+impl Service {
+    /// The services of a node.
+    pub fn all_of(node: &Node) -> BTreeMap<String, Service> {
+        let service = |s: &crate::declaration::Service| Service {
+            port: s.port.value,
+            data_set: s.data_set.as_ref().map(|set| set.value.clone()),
+        };
+        node.services.iter().map(|(name, s)| (name.clone(), service(s))).collect()
+    }
 }
 
 impl Registry {
@@ -162,6 +186,7 @@ pub(crate) mod tests {
             base_hostname: String::new(),
             sites: vec!["s".into()],
             registry: None,
+            services: None,
             ledger: Ledger::default(),
         }
     }

@@ -8,7 +8,7 @@ use super::base::{self, Base, DebianRequest};
 use super::cache::Cache;
 use super::compose::{self, Composition};
 use super::lock::{Ids, Lock, LockedBase, LockedUse};
-use super::manifest::{Manifest, Registry, SCHEMA};
+use super::manifest::{Manifest, Registry, SCHEMA, Service};
 use super::progress::Progress;
 use crate::declaration::{Loaded, Mesh, Node};
 use crate::etcd::birth::{self, Birth, Entrance};
@@ -135,6 +135,7 @@ impl Project {
             base_hostname: self.base.hostname.clone(),
             sites: mesh.sites.keys().cloned().collect(),
             registry: Some(Registry::of(mesh)),
+            services: Some(Service::all_of(node)),
             ledger: fitted.ledger.clone(),
         }
     }

@@ -9,7 +9,9 @@ use super::credentials::{AUTHORITY, CERTIFICATE, Credentials, KEY};
 use super::endpoint::Endpoint;
 use super::etcdctl::Etcdctl;
 use super::handshake::Kind;
+use super::judge::keys::Mine;
 use super::judge::{self, Declared};
+use super::look;
 use super::observe::{Earlier, Observed, observe};
 use crate::finding::{Failure, Finding};
 use crate::image::manifest::{MANIFEST_PATH, Manifest};
@@ -32,12 +34,15 @@ pub struct Options {
     pub etcdctl: Etcdctl,
     /// Print the steps that replace the image's node, also while it runs.
     pub replace: bool,
+    /// Count the registry's writes for so long; zero: not at all.
+    pub write_rate: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let timeout = Duration::from_secs(5);
-        Options { endpoints: Vec::new(), timeout, given: None, etcdctl: Etcdctl::default(), replace: false }
+        let (given, etcdctl) = (None, Etcdctl::default());
+        Options { endpoints: Vec::new(), timeout, given, etcdctl, replace: false, write_rate: Duration::ZERO }
     }
 }
 
@@ -46,12 +51,13 @@ impl Default for Options {
 pub struct Session {
     options: Options,
     earlier: Earlier,
+    keys: look::Earlier,
 }
 
 impl Session {
     /// A session.
     pub fn new(options: Options) -> Session {
-        Session { options, earlier: Earlier::default() }
+        Session { options, earlier: Earlier::default(), keys: look::Earlier::default() }
     }
 
     /// Compares an image with the living registry. It only reads.
@@ -70,7 +76,16 @@ impl Session {
         anybody(&observed, options.timeout, &manifest.birth.peers)?;
         let etcdctl = options.etcdctl.for_image(&image.name, &credentials);
         let declared = Declared { replace: options.replace, ..Declared::of(manifest, etcdctl) };
-        Ok(judge::judge(&declared, &observed))
+        let mut findings = judge::judge(&declared, &observed);
+        if let Some((endpoint, cluster)) = judge::reader(&declared, &observed) {
+            let own = options.given.is_some().then(|| Credentials::of_image(image).ok()).flatten();
+            let looked = self.keys.look(&endpoint, &credentials, own.as_ref(), &self.options);
+            findings.extend(judge::keys::judge(
+                &Mine::of(manifest),
+                &looked.seen(cluster, &credentials.shown.whose, observed.at),
+            ));
+        }
+        Ok(findings)
     }
 }
 

@@ -20,7 +20,7 @@ pub use items::{AT_ONCE, Item, Items};
 /// A client of one member.
 pub struct Client {
     runtime: Runtime,
-    inner: etcd_client::Client,
+    pub(super) inner: etcd_client::Client,
 }
 
 impl Client {
@@ -149,7 +149,11 @@ impl Client {
         Ok(self.call(deadline, async move { client.delete(key, None).await })?.deleted() > 0)
     }
 
-    fn call<T>(
+    /// Runs one request to its end.
+    ///
+    /// # Errors
+    /// When it is not done in time, or etcd refuses it; [`Kind::Denied`] when the user may not.
+    pub(super) fn call<T>(
         &self,
         deadline: Instant,
         request: impl Future<Output = Result<T, etcd_client::Error>>,
@@ -157,7 +161,7 @@ impl Client {
         self.runtime
             .block_on(async { tokio::time::timeout(left(deadline), request).await })
             .map_err(|_| Trouble::new(Kind::Silent, "no answer in time"))?
-            .map_err(|e| Trouble::new(Kind::Request, reason(&e)))
+            .map_err(|e| Trouble::new(kind(&e), reason(&e)))
     }
 }
 
@@ -175,6 +179,16 @@ impl From<Trouble> for Failure {
 
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
+}
+
+/// etcd's `ErrGRPCPermissionDenied` is of code 7, and a certificate without user gets `ErrGRPCUserEmpty` or, when only the
+/// user is missing, `ErrGRPCUserNotFound` (`api/v3rpc/rpctypes/error.go`).
+fn kind(error: &etcd_client::Error) -> Kind {
+    const PERMISSION_DENIED: i32 = 7;
+    let etcd_client::Error::GRpcStatus(status) = error else { return Kind::Request };
+    let text = status.message();
+    let unknown = text.contains("user name is empty") || text.contains("user name not found");
+    if status.code() as i32 == PERMISSION_DENIED || unknown { Kind::Denied } else { Kind::Request }
 }
 
 /// The message of etcd with the causes that gRPC keeps behind it.

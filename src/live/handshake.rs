@@ -58,6 +58,8 @@ pub enum Kind {
     Tls,
     /// The server refused our certificate, or the lack of one.
     ClientRefused,
+    /// TLS was fine; etcd does not let this user do it.
+    Denied,
     /// TLS was fine; the request was not answered as wished.
     Request,
 }

@@ -12,6 +12,8 @@ pub mod endpoint;
 pub mod etcdctl;
 pub mod handshake;
 pub mod judge;
+pub mod keys;
+pub mod look;
 pub mod members;
 pub mod metrics;
 pub mod observe;

@@ -28,6 +28,7 @@ pub(super) fn manifest() -> Manifest {
         base_hostname: String::new(),
         sites: vec!["lisbon".into()],
         registry: None,
+        services: None,
         ledger: Ledger::default(),
     }
 }

@@ -89,10 +89,20 @@ fn fresh_images_are_clean_alone_together_and_as_declared() {
     human.says("as declared").says("does not start at boot");
 }
 
+/// What a base has much of and no rule reads: without it two dozen changes cost what eight would.
+const BULK: &str = "
+for name in list(members):
+    if name.startswith(('./usr/share/', './usr/lib/x86_64-linux-gnu/', './usr/lib/udev/hwdb', './usr/bin/etcdutl')):
+        del members[name]
+";
+
 /// What was changed by hand in an image is named by its own code, whatever else follows from it.
 #[test]
 fn a_change_by_hand_is_named() {
-    let (first, second) = (image(0), image(1));
+    let second = image(1);
+    let first = changed(&image(0), &second, BULK);
+    let first = first.path();
+    assert_eq!(codes(&verify(&[], &[first]).exits(0)), Vec::<String>::new());
     let cases: &[(&str, &str, &[&str])] = &[
         (
             "another node's server certificate",
@@ -172,7 +182,7 @@ fn a_change_by_hand_is_named() {
         ),
     ];
     for (name, script, expected) in cases {
-        let changed = changed(&first, &second, script);
+        let changed = changed(first, &second, script);
         let said = verify(&[], &[changed.path()]).exits(1);
         let codes = codes(&said);
         for code in *expected {

@@ -164,7 +164,7 @@ fn of_trouble(endpoint: &str, trouble: &Trouble, observed: &Observed) -> Finding
         }
         Kind::Tls => TLS.finding(endpoint, format!("the TLS handshake fails: {reason}")),
         Kind::ClientRefused => client_refused(endpoint, reason, &observed.client),
-        Kind::Request => {
+        Kind::Denied | Kind::Request => {
             let finding = NO_ANSWER.finding(endpoint, format!("does not answer: {reason}"));
             match logs::cause(reason) {
                 Some(known) => finding.note(known.cause).help(known.help),

@@ -5,6 +5,7 @@ pub mod certificates;
 pub mod cluster;
 pub mod data;
 pub mod endpoints;
+pub mod keys;
 pub mod members;
 pub mod next;
 pub mod quorum;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use super::endpoint::Endpoint;
 use super::etcdctl::Etcdctl;
 use super::members::plan::label;
 use super::members::votes::answers_of;
@@ -42,6 +44,7 @@ pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         quorum::RULES,
         votes::RULES,
         next::RULES,
+        &keys::RULES,
     ]
     .concat()
 });
@@ -184,6 +187,16 @@ pub fn judge(declared: &Declared, observed: &Observed) -> Vec<Finding> {
         next::judge(declared, observed, &live, &mut out);
     }
     out
+}
+
+/// The member that keys are read from: the first of ours that knows a leader and is not behind by being a learner. Gives
+/// the cluster's id too.
+pub fn reader(declared: &Declared, observed: &Observed) -> Option<(Endpoint, Id)> {
+    observed.views.iter().find_map(|view| {
+        let answer = view.answer.as_ref().ok()?;
+        let ours = declared.cluster == Some(answer.cluster) && answer.leader.is_some() && !answer.learner;
+        ours.then(|| (view.endpoint.clone(), answer.cluster))
+    })
 }
 
 /// The answers, each with its endpoint as text.

@@ -514,7 +514,9 @@ fn each_change_is_told_and_nothing_else() {
 #[test]
 fn every_rule_fires() {
     let fired: BTreeSet<&str> = cases().iter().flat_map(judged).map(|f| f.code).collect();
-    for rule in RULES.iter() {
+    // Those of the keys have a table of their own.
+    let of_keys = |rule: &Rule| keys::RULES.iter().any(|of_keys| of_keys.code == rule.code);
+    for rule in RULES.iter().filter(|rule| !of_keys(rule)) {
         assert!(fired.contains(rule.code), "no fixture makes {} fire", rule.code);
     }
 }

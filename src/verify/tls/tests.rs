@@ -167,6 +167,7 @@ impl Set {
             base_hostname: String::new(),
             sites: Vec::new(),
             registry: None,
+            services: None,
             ledger: Default::default(),
         };
         Image {
