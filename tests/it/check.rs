@@ -4,6 +4,7 @@
 //! mends it. etcd's own times are waited for by condition.
 
 mod forge;
+mod keys;
 pub(crate) mod registry;
 
 use std::path::Path;
