@@ -5,7 +5,7 @@ use super::fixture::Mutation;
 pub(super) const ETCD: &str = "-> /usr/lib/systemd/system/etcd.service";
 /// The announcer as the overlay has it, where it matters here.
 const AGENT: &str = "[Unit]\nPartOf=mesh-registry.target\nRequires=mesh-preflight.service\nAfter=mesh-preflight.service\n\
-    [Service]\nUser=mesh-agent\nExecStart=-/usr/lib/fitout/mesh-agent\n";
+    [Service]\nUser=mesh-agent\nExecStart=-/usr/bin/mesh-agent\n";
 const WANTS_AGENT: (&str, &str) = ("E/mesh-registry.target.d/a.conf", "[Unit]\nWants=mesh-agent.service\n");
 const STARTS: &[&str] = &["unit-starts-at-boot"];
 const ACTIVATED: &[&str] = &["unit-activated"];
