@@ -316,8 +316,9 @@ impl Drop for Registry {
     }
 }
 
-/// Told about every registry of these tests: which votes are left, what is next, that both versions have defects, and that
-/// nobody has bootstrapped it: keys have a test of their own. How long a status takes is told on a busy machine.
+/// Told about every registry of these tests: which votes are left, what is next, that both versions have defects, that
+/// nobody has bootstrapped it, and that the test's own keys are foreign; keys have a test of their own. How long a status
+/// takes is told on a busy machine.
 const ALWAYS: &[&str] = &[
     "live-votes",
     "live-next-step",
@@ -325,6 +326,7 @@ const ALWAYS: &[&str] = &[
     "live-round-trip",
     "live-member-rejoined",
     "live-not-bootstrapped",
+    "live-foreign-keys",
 ];
 
 /// A finding as the program printed it.
