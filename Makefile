@@ -54,8 +54,8 @@ test: packages-test ## Everything: format, lints, guards, all tests
 	@# What the static build of the announcer compiles: no more than it needs, and it is enough.
 	cargo clippy --locked --no-default-features --bin mesh-agent -- -D warnings
 	cargo test --locked --no-fail-fast --lib --bins
-	@# One at a time: they boot machines and run registries with deadlines, and each may use every processor.
-	cargo test --locked --no-fail-fast --test it -- --test-threads 1
+	@# Two at a time: much of their time they wait for machines and registries, and each may use every processor.
+	cargo test --locked --no-fail-fast --test it -- --test-threads 2
 
 .PHONY: corpus
 corpus: packages-test ## Every mutation of the corpus with its boot, its etcds and its readers; `make test` takes a sample
