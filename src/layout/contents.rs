@@ -9,17 +9,17 @@ use super::values::{
     WantQuorum, WantService, WantSite,
 };
 
-/// One key as etcd gives it.
+/// A key with what etcd knows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The key's bytes.
+pub struct Item {
+    /// The key.
     pub key: Vec<u8>,
-    /// The value's bytes.
+    /// Its value.
     pub value: Vec<u8>,
-    /// Id of its lease; 0 when it has none.
-    pub lease: i64,
     /// Revision of its last change.
-    pub mod_revision: i64,
+    pub revision: i64,
+    /// Its lease; 0 when it has none.
+    pub lease: i64,
 }
 
 /// What is wrong with one key.
@@ -38,7 +38,7 @@ pub enum Fault {
 /// The readable keys of `/mesh/`, by what they are about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// `identity`, and its `mod_revision`.
+    /// `identity`, and the revision of its last change.
     pub identity: Option<(Identity, i64)>,
     /// `schema`.
     pub schema: Option<Schema>,
@@ -73,24 +73,24 @@ pub struct Live {
     pub backups: BTreeMap<(Time, HexId), Backup>,
 }
 
-/// Reads keys of any order; each fault comes with the number of its entry.
-pub fn read<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> (Contents, Vec<(usize, Fault)>) {
+/// Reads keys of any order; each fault comes with the number of its item.
+pub fn read<'a>(items: impl IntoIterator<Item = &'a Item>) -> (Contents, Vec<(usize, Fault)>) {
     let (mut contents, mut faults) = (Contents::default(), Vec::new());
-    for (number, entry) in entries.into_iter().enumerate() {
-        let key = match Key::parse(&entry.key) {
+    for (number, item) in items.into_iter().enumerate() {
+        let key = match Key::parse(&item.key) {
             Ok(key) => key,
             Err(error) => {
                 faults.push((number, Fault::Key(error)));
                 continue;
             }
         };
-        match (key.needs_lease(), entry.lease != 0) {
+        match (key.needs_lease(), item.lease != 0) {
             (true, false) => faults.push((number, Fault::LeaseMissing)),
             (false, true) => faults.push((number, Fault::LeaseGiven)),
             _ => {}
         }
-        match Value::decode(&key, &entry.value) {
-            Ok(value) => contents.take(key, value, entry.mod_revision),
+        match Value::decode(&key, &item.value) {
+            Ok(value) => contents.take(key, value, item.revision),
             Err(error) => faults.push((number, Fault::Value(error))),
         }
     }
@@ -98,9 +98,9 @@ pub fn read<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> (Contents, Vec<
 }
 
 impl Contents {
-    fn take(&mut self, key: Key, value: Value, mod_revision: i64) {
+    fn take(&mut self, key: Key, value: Value, revision: i64) {
         match (key, value) {
-            (Key::Identity, Value::Identity(value)) => self.identity = Some((value, mod_revision)),
+            (Key::Identity, Value::Identity(value)) => self.identity = Some((value, revision)),
             (Key::Schema, Value::Schema(value)) => self.schema = Some(value),
             (Key::WantQuorum, Value::WantQuorum(value)) => self.quorum = Some(value),
             (Key::WantSite(site), Value::WantSite(value)) => drop(self.sites.insert(site, value)),
@@ -134,12 +134,12 @@ mod tests {
     use super::*;
     use crate::layout::values::tests::GOOD;
 
-    fn entries() -> Vec<Entry> {
-        let entry = |(key, value): &(&str, &str)| Entry {
+    fn entries() -> Vec<Item> {
+        let entry = |(key, value): &(&str, &str)| Item {
             key: key.as_bytes().to_vec(),
             value: value.as_bytes().to_vec(),
             lease: if key.starts_with("/mesh/live/") { 7 } else { 0 },
-            mod_revision: 3,
+            revision: 3,
         };
         GOOD.iter().map(entry).collect()
     }

@@ -71,7 +71,7 @@ pub fn release(all: &Overview, set: &Label, site: &Label, now: Time, force: bool
         return Err(Box::new(CLAIM_ABSENT.finding(key.to_string(), format!("nobody holds it; {known}"))));
     };
     let holder = claim.node.clone();
-    let present = all.nodes.get(&holder).is_some_and(|node| node.here.is_some());
+    let present = all.nodes.get(&holder).is_some_and(|node| node.live.here.is_some());
     if present && !force {
         let standing = all.nodes.get(&holder).map_or("away", |node| all.standing(node, now).0.as_str());
         let text = format!("{holder} holds it since {}, and announces itself ({standing})", claim.since);

@@ -2,28 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use etcd_client::{GetOptions, GetResponse, KeyValue};
+use etcd_client::{GetOptions, GetResponse};
 
-use super::client::Client;
+use super::client::{Client, Items};
 use super::handshake::{Kind, Trouble};
-use crate::layout::contents::Entry;
 use crate::layout::keys::{ROOT, end_of};
 
-/// Keys of one page. A page of the largest values that schema 1 allows would exceed what a client takes at once, so a
-/// page that is too large is asked for in halves.
-const PAGE: i64 = 10_000;
-/// Largest answer that is taken, bytes: 2 000 of the largest keys that schema 1 allows.
-const LARGEST_ANSWER: usize = 16 << 20;
 /// So many keys outside of `/mesh/` are named.
 const NAMED: i64 = 5;
 
 /// What a registry holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// The revision at which all of it was read.
-    pub revision: i64,
-    /// What is below `/mesh/`, in byte order of the keys.
-    pub entries: Vec<Entry>,
+    /// What is below `/mesh/`.
+    pub mesh: Items,
     /// What is elsewhere; `None` when the user may not look there, as it should be for a node.
     pub outside: Option<Outside>,
 }
@@ -42,48 +34,8 @@ pub struct Outside {
 /// # Errors
 /// When `/mesh/` cannot be read to its end; [`Kind::Denied`] when the user may not.
 pub fn read(client: &Client, patience: Duration) -> Result<Keys, Trouble> {
-    let (revision, entries) = mesh(client, patience)?;
-    Ok(Keys { revision, entries, outside: outside(client, patience)? })
-}
-
-fn mesh(client: &Client, patience: Duration) -> Result<(i64, Vec<Entry>), Trouble> {
-    let end = end_of(ROOT);
-    let (mut revision, mut entries, mut limit) = (0, Vec::new(), PAGE);
-    let mut from = ROOT.as_bytes().to_vec();
-    loop {
-        let options = GetOptions::new().with_range(end.as_bytes()).with_limit(limit).with_revision(revision);
-        let mut page = match get(client, from.clone(), options, patience) {
-            Ok(page) => page,
-            Err(trouble) if limit > 1 && too_large(&trouble) => {
-                limit /= 2;
-                continue;
-            }
-            Err(trouble) => return Err(trouble),
-        };
-        if revision == 0 {
-            revision = page.header().map_or(0, |header| header.revision());
-        }
-        let more = page.more();
-        entries.extend(page.take_kvs().into_iter().map(entry));
-        match entries.last() {
-            Some(last) if more => {
-                from = last.key.clone();
-                from.push(0);
-            }
-            _ => return Ok((revision, entries)),
-        }
-    }
-}
-
-/// tonic's `DecodedMessageTooLarge`: `Error, decoded message length too large: found …`, code OutOfRange.
-fn too_large(trouble: &Trouble) -> bool {
-    trouble.reason.contains("message length too large")
-}
-
-fn entry(kv: KeyValue) -> Entry {
-    let (lease, mod_revision) = (kv.lease(), kv.mod_revision());
-    let (key, value) = kv.into_key_value();
-    Entry { key, value, lease, mod_revision }
+    let mesh = client.items(ROOT, patience)?;
+    Ok(Keys { mesh, outside: outside(client, patience)? })
 }
 
 /// What is outside of `/mesh/`; `None` when the user may not look there.
@@ -108,8 +60,7 @@ pub fn outside(client: &Client, patience: Duration) -> Result<Option<Outside>, T
 }
 
 fn get(client: &Client, from: Vec<u8>, options: GetOptions, patience: Duration) -> Result<GetResponse, Trouble> {
-    let mut kv = client.inner.kv_client().max_decoding_message_size(LARGEST_ANSWER);
-    client.call(Instant::now() + patience, async move { kv.get(from, Some(options)).await })
+    client.with(Instant::now() + patience, async |mut client| client.get(from, Some(options)).await)
 }
 
 /// The registry's revision now.

@@ -54,7 +54,7 @@ impl Earlier {
             None => looked.keys.as_ref().ok().map(|keys| keys.outside.is_some()),
         };
         if let (Ok(keys), false) = (&looked.keys, options.write_rate.is_zero()) {
-            let since = (keys.revision, Instant::now());
+            let since = (keys.mesh.revision, Instant::now());
             let rate = || client(shown).and_then(|client| rate(&client, since, options.write_rate, patience)).ok();
             self.rate = self.rate.or_else(rate);
             looked.rate = self.rate;

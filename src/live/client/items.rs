@@ -7,29 +7,21 @@ use etcd_client::GetOptions;
 use tokio::task::JoinSet;
 
 use super::{Client, left, reason};
+pub use crate::layout::contents::Item;
 use crate::live::handshake::{Kind, Trouble};
 
 /// How many requests are under way at once, where there are many: etcd writes the log once for several of them.
 pub const AT_ONCE: usize = 32;
 
-/// Keys of a page: an answer stays far below the 4 MiB that gRPC takes, also when every value has its full 8 KiB.
-const PAGE: i64 = 400;
+/// Keys of a page. etcd counts what is left of a range with each page (`mvcc/index.go`, Revisions), so pages are large.
+const PAGE: i64 = 10_000;
+
+/// Largest answer that is taken, bytes: that page with values of 1.6 KiB, and the layout's are of some hundred bytes. A page
+/// that is larger is asked for in smaller ones.
+const LARGEST: usize = 16 << 20;
 
 /// What tonic says of an answer that is larger than it takes.
 const TOO_LARGE: &str = "message length too large";
-
-/// A key with what etcd knows of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    /// The key.
-    pub key: Vec<u8>,
-    /// Its value.
-    pub value: Vec<u8>,
-    /// Revision of its last change.
-    pub revision: i64,
-    /// Its lease; 0 when it has none.
-    pub lease: i64,
-}
 
 /// Keys as they were at one revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +60,9 @@ impl Client {
         loop {
             let options = GetOptions::new().with_range(end.as_bytes()).with_limit(limit).with_revision(all.revision);
             let start = from.clone();
-            let page = self.with(Instant::now() + timeout, async |mut client| client.get(start, Some(options)).await);
+            let page = self.with(Instant::now() + timeout, async |client| {
+                client.kv_client().max_decoding_message_size(LARGEST).get(start, Some(options)).await
+            });
             let page = match page {
                 // Values that are far too large for the layout: one of them always fits, etcd takes none above 1.5 MiB.
                 Err(trouble) if trouble.reason.contains(TOO_LARGE) && limit > 1 => {

@@ -97,15 +97,15 @@ impl Mine {
 pub fn judge(mine: &Mine, seen: &Seen<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     let Some(keys) = access::judge(seen, &mut out) else { return out };
-    if keys.entries.is_empty() {
+    if keys.mesh.items.is_empty() {
         out.push(identity::nothing());
         return out;
     }
-    let (contents, faults) = contents::read(&keys.entries);
+    let (contents, faults) = contents::read(&keys.mesh.items);
     if !identity::judge(mine, seen, &contents, &mut out) {
         return out;
     }
-    grammar::judge(&keys.entries, &faults, &mut out);
+    grammar::judge(&keys.mesh.items, &faults, &mut out);
     wanted::judge(mine, &contents, &mut out);
     announced::judge(mine, &contents, seen.at, &mut out);
     claims::judge(mine, &contents, &mut out);

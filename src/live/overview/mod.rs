@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 pub use object::{claims, objects};
 pub use tables::{claims as claim_table, render};
 
-use crate::layout::values::{
-    Backup, Certificate, Claim, Health, Here, Identity, Schema, Service, State, WantData, WantNode, WantQuorum,
-    WantService, WantSite,
-};
-use crate::layout::{CertificateUse, HexId, Key, Label, Time, Value};
+use crate::layout::contents::{self, Fault, Live};
+use crate::layout::values::{Claim, Identity, Schema, State, WantData, WantNode, WantQuorum, WantService, WantSite};
+use crate::layout::{Label, Time};
 use crate::live::client::Item;
 use crate::live::words::{short, text};
 
@@ -47,16 +45,8 @@ pub struct Overview {
 pub struct Node {
     /// What is declared.
     pub want: Option<WantNode>,
-    /// It is here.
-    pub here: Option<Here>,
-    /// How it is.
-    pub health: Option<Health>,
-    /// What it offers.
-    pub offers: BTreeMap<Label, Service>,
-    /// Its certificates.
-    pub certificates: BTreeMap<CertificateUse, Certificate>,
-    /// Its backups by time and revision.
-    pub backups: BTreeMap<(Time, HexId), Backup>,
+    /// What it announces and reports.
+    pub live: Live,
 }
 
 /// How a node stands.
@@ -97,60 +87,43 @@ impl Standing {
 
 impl Overview {
     /// Puts keys together.
-    pub fn of<'a>(items: impl IntoIterator<Item = &'a Item>) -> Overview {
-        let mut all = Overview::default();
-        for item in items {
-            let read = Key::parse(&item.key).map_err(|error| error.to_string());
-            let read = read.and_then(|key| match Value::decode(&key, &item.value) {
-                Ok(value) => Ok((key, value)),
-                Err(error) => Err(error.to_string()),
-            });
-            match read {
-                Ok((key, value)) => all.take(key, value),
-                Err(reason) => all.bad.push((text_of(&item.key), reason)),
-            }
+    pub fn of<'a>(items: impl IntoIterator<Item = &'a Item> + Clone) -> Overview {
+        let (contents, faults) = contents::read(items.clone());
+        let keys: Vec<&Item> = items.into_iter().collect();
+        let bad = faults.into_iter().filter_map(|(number, fault)| match fault {
+            Fault::Key(error) => Some((text_of(&keys[number].key), error.to_string())),
+            Fault::Value(error) => Some((text_of(&keys[number].key), error.to_string())),
+            // It says what it says; `fitout check` tells of leases.
+            Fault::LeaseMissing | Fault::LeaseGiven => None,
+        });
+        let mut nodes: BTreeMap<Label, Node> = BTreeMap::new();
+        for (node, want) in contents.nodes {
+            nodes.entry(node).or_default().want = Some(want);
         }
-        all
-    }
-
-    fn take(&mut self, key: Key, value: Value) {
-        match (key, value) {
-            (Key::Identity, Value::Identity(value)) => self.identity = Some(value),
-            (Key::Schema, Value::Schema(value)) => self.schema = Some(value),
-            (Key::WantQuorum, Value::WantQuorum(value)) => self.quorum = Some(value),
-            (Key::WantSite(site), Value::WantSite(value)) => drop(self.sites.insert(site, value)),
-            (Key::WantService(service), Value::WantService(value)) => drop(self.services.insert(service, value)),
-            (Key::WantData(set), Value::WantData(value)) => drop(self.data.insert(set, value)),
-            (Key::Claim { set, site }, Value::Claim(value)) => drop(self.claims.insert((set, site), value)),
-            (Key::WantNode(node), Value::WantNode(value)) => self.node(node).want = Some(value),
-            (Key::Here(node), Value::Here(value)) => self.node(node).here = Some(value),
-            (Key::Health(node), Value::Health(value)) => self.node(node).health = Some(value),
-            (Key::Service { node, service }, Value::Service(value)) => {
-                self.node(node).offers.insert(service, value);
-            }
-            (Key::Certificate { node, purpose }, Value::Certificate(value)) => {
-                self.node(node).certificates.insert(purpose, value);
-            }
-            (Key::Backup { node, time, revision }, Value::Backup(value)) => {
-                self.node(node).backups.insert((time, revision), value);
-            }
-            // `Value::decode` gives the value of the key's kind.
-            _ => {}
+        for (node, live) in contents.live {
+            nodes.entry(node).or_default().live = live;
         }
-    }
-
-    fn node(&mut self, name: Label) -> &mut Node {
-        self.nodes.entry(name).or_default()
+        Overview {
+            identity: contents.identity.map(|(identity, _)| identity),
+            schema: contents.schema,
+            quorum: contents.quorum,
+            sites: contents.sites,
+            nodes,
+            services: contents.services,
+            data: contents.data,
+            claims: contents.claims,
+            bad: bad.collect(),
+        }
     }
 
     /// How a node stands at a time, and why.
     pub fn standing(&self, node: &Node, now: Time) -> (Standing, String) {
-        let Some(here) = &node.here else { return (Standing::Away, String::new()) };
+        let Some(here) = &node.live.here else { return (Standing::Away, String::new()) };
         let generation = self.identity.as_ref().map(|identity| identity.generation);
         if generation.is_some_and(|generation| generation != here.generation) {
             return (Standing::OldGeneration, format!("it announces itself in generation {}", here.generation));
         }
-        let Some(health) = &node.health else { return (Standing::Warn, "it does not say how it is".to_owned()) };
+        let Some(health) = &node.live.health else { return (Standing::Warn, "it does not say how it is".to_owned()) };
         let age = now.since(health.at);
         if age > HEALTH_IS_OLD {
             return (Standing::Stuck, format!("its lease lives, and its last health is {} min old", age / 60));

@@ -34,12 +34,12 @@ pub fn objects(all: &Overview, now: Time, revision: i64) -> Vec<Json> {
             "address": want.map(|w| w.address.to_string()),
             "state": state.as_str(),
             "why": why,
-            "since": node.here.as_ref().map(|h| h.since.to_string()),
-            "image": node.here.as_ref().and_then(|h| h.image.as_ref()).map(|i| i.as_str()),
-            "member-id": node.here.as_ref().and_then(|h| h.member_id).map(|id| id.to_string()),
-            "checked": node.health.as_ref().map(|h| h.at.to_string()),
+            "since": node.live.here.as_ref().map(|h| h.since.to_string()),
+            "image": node.live.here.as_ref().and_then(|h| h.image.as_ref()).map(|i| i.as_str()),
+            "member-id": node.live.here.as_ref().and_then(|h| h.member_id).map(|id| id.to_string()),
+            "checked": node.live.health.as_ref().map(|h| h.at.to_string()),
         }));
-        for (service, offer) in &node.offers {
+        for (service, offer) in &node.live.services {
             objects.push(json!({
                 "type": "registry-service", "service": service.as_str(), "node": name.as_str(), "host": offer.host,
                 "port": offer.port.get(), "ready": offer.ready,
@@ -48,14 +48,14 @@ pub fn objects(all: &Overview, now: Time, revision: i64) -> Vec<Json> {
     }
     objects.extend(claims(all, now));
     for (name, node) in &all.nodes {
-        for (purpose, certificate) in &node.certificates {
+        for (purpose, certificate) in &node.live.certificates {
             objects.push(json!({
                 "type": "registry-certificate", "node": name.as_str(), "use": purpose.to_string(),
                 "serial": certificate.serial.as_str(), "not-after": certificate.not_after.to_string(),
                 "days": certificate.not_after.since(now).div_euclid(86_400),
             }));
         }
-        for ((time, _), backup) in &node.backups {
+        for ((time, _), backup) in &node.live.backups {
             objects.push(json!({
                 "type": "registry-backup", "node": name.as_str(), "time": time.to_string(),
                 "revision": backup.revision, "generation": backup.generation.get(), "sha256": backup.sha256.as_str(),

@@ -55,21 +55,22 @@ fn nodes(all: &Overview, now: Time) -> String {
             Some(want) => (want.site.to_string(), want.part.to_string()),
             None => ("-".to_owned(), "not declared".to_owned()),
         };
-        let since = node.here.as_ref().map_or("-".to_owned(), |here| here.since.to_string());
+        let since = node.live.here.as_ref().map_or("-".to_owned(), |here| here.since.to_string());
         vec![name.to_string(), site, part, standing.as_str().to_owned(), since, why]
     });
     table(&["NODE", "SITE", "PART", "STATE", "SINCE", "WHY"], &rows.collect::<Vec<_>>())
 }
 
 fn services(all: &Overview, now: Time) -> String {
-    let mut names: Vec<&Label> = all.services.keys().chain(all.nodes.values().flat_map(|n| n.offers.keys())).collect();
+    let mut names: Vec<&Label> =
+        all.services.keys().chain(all.nodes.values().flat_map(|n| n.live.services.keys())).collect();
     names.sort();
     names.dedup();
     let rows = names.into_iter().map(|name| {
         let offers = |ready: bool| {
             let lives = |node: &super::Node| all.standing(node, now).0.lives();
             let nodes = all.nodes.iter().filter(move |(_, node)| {
-                lives(node) && node.offers.get(name).is_some_and(|offer| offer.ready == ready)
+                lives(node) && node.live.services.get(name).is_some_and(|offer| offer.ready == ready)
             });
             nodes.map(|(node, _)| node.to_string()).collect::<Vec<_>>()
         };
@@ -126,7 +127,7 @@ fn certificates(all: &Overview, now: Time) -> String {
     let mut rows: Vec<(Time, Vec<String>)> = Vec::new();
     let mut later = 0;
     for (name, node) in &all.nodes {
-        for (purpose, certificate) in &node.certificates {
+        for (purpose, certificate) in &node.live.certificates {
             let days = certificate.not_after.since(now).div_euclid(86_400);
             if days > SOON_DAYS {
                 later += 1;
@@ -148,11 +149,11 @@ fn certificates(all: &Overview, now: Time) -> String {
 /// The newest of each node.
 fn backups(all: &Overview, now: Time) -> String {
     let newest = |(name, node): (&Label, &super::Node)| {
-        let ((time, _), backup) = node.backups.last_key_value()?;
+        let ((time, _), backup) = node.live.backups.last_key_value()?;
         let minutes = now.since(*time) / 60;
         let age = if minutes < 120 { format!("{minutes} min") } else { format!("{} h", minutes / 60) };
         let rehearsed = backup.rehearsed_at.map_or("never".to_owned(), |at| at.to_string());
-        let count = node.backups.len().to_string();
+        let count = node.live.backups.len().to_string();
         Some(vec![name.to_string(), time.to_string(), age, backup.revision.to_string(), rehearsed, count])
     };
     let rows: Vec<Vec<String>> = all.nodes.iter().filter_map(newest).collect();

@@ -62,7 +62,7 @@ pub(super) fn judge<'a>(seen: &Seen<'a>, out: &mut Vec<Finding>) -> Option<&'a K
         }
     };
     // Before the first bootstrap that is as it must be.
-    if seen.node_sees_outside == Some(true) && !keys.entries.is_empty() {
+    if seen.node_sees_outside == Some(true) && !keys.mesh.items.is_empty() {
         let finding =
             OPEN.finding("/", "the node's own certificate may read outside of `/mesh/`: access control is off");
         out.push(finding.help("`fitout registry bootstrap` shows the plan, and `--yes` turns access control on"));

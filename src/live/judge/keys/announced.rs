@@ -7,6 +7,7 @@ use crate::layout::contents::Contents;
 use crate::layout::text::{Label, Time};
 use crate::layout::values::State;
 use crate::live::judge::rule;
+use crate::live::overview::HEALTH_IS_OLD;
 
 /// A node that nobody wants.
 pub static ORPHAN: Rule = rule(
@@ -55,7 +56,7 @@ pub static OLD: Rule = rule(
     "a node's last report is older than it may be, or of the future",
     "An agent reports on change and every five minutes. Any certificate of the client authority may keep another's lease alive, \
      so presence alone proves nothing: the time of the last report counts too. A report of the future is of a node whose \
-     clock, or this host's, is wrong. Tested by `at`: ten minutes, and one of the future.",
+     clock, or this host's, is wrong. Tested by `at`: fifteen minutes, and one of the future.",
 );
 /// A certificate that ends.
 pub static CERTIFICATE: Rule = rule(
@@ -69,8 +70,6 @@ pub static CERTIFICATE: Rule = rule(
 /// The rules of this file.
 pub static RULES: &[&Rule] = &[&ORPHAN, &AWAY, &FEW, &STALE, &ILL, &OLD, &CERTIFICATE];
 
-/// Two reports may be lost.
-const OLDEST: i64 = 10 * 60;
 /// How far the clocks of a mesh may be apart.
 const FUTURE: i64 = 60;
 const MONTH: i64 = 30 * 86_400;
@@ -172,7 +171,7 @@ fn health(contents: &Contents, now: i64, out: &mut Vec<Finding>) {
                 });
             }
             let age = now - health.at.seconds();
-            if !(-FUTURE..=OLDEST).contains(&age) {
+            if !(-FUTURE..=HEALTH_IS_OLD).contains(&age) {
                 old.push(|| {
                     let text = if age < 0 {
                         format!("is {} s in the future of this host", -age)

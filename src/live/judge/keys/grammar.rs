@@ -2,7 +2,7 @@
 
 use super::Few;
 use crate::finding::{Finding, Rule, Severity};
-use crate::layout::contents::{Entry, Fault};
+use crate::layout::contents::{Fault, Item};
 use crate::layout::keys::{Key, KeyError, Writer};
 use crate::live::judge::rule;
 
@@ -35,7 +35,7 @@ pub static LEASE: Rule = rule(
 /// The rules of this file.
 pub static RULES: &[&Rule] = &[&KEY, &VALUE, &LEASE];
 
-pub(super) fn judge(entries: &[Entry], faults: &[(usize, Fault)], out: &mut Vec<Finding>) {
+pub(super) fn judge(entries: &[Item], faults: &[(usize, Fault)], out: &mut Vec<Finding>) {
     let of = |wanted: fn(&Fault) -> bool| faults.iter().filter(move |(_, fault)| wanted(fault));
     let mut few = Few::new(out);
     for (n, fault) in of(|fault| matches!(fault, Fault::Key(_))) {
@@ -72,7 +72,7 @@ pub(super) fn judge(entries: &[Entry], faults: &[(usize, Fault)], out: &mut Vec<
 }
 
 /// A key as it can be printed.
-fn name(entry: &Entry) -> String {
+fn name(entry: &Item) -> String {
     const LONGEST: usize = 200;
     let text = entry.key.escape_ascii().to_string();
     match text.char_indices().nth(LONGEST) {
@@ -82,7 +82,7 @@ fn name(entry: &Entry) -> String {
 }
 
 /// Who writes it, and how it is written anew.
-fn again(entry: &Entry) -> String {
+fn again(entry: &Item) -> String {
     match Key::parse(&entry.key).as_ref().map(Key::writer) {
         Ok(Writer::Operator) => "`fitout registry bootstrap` writes it anew from the declaration".to_owned(),
         Ok(Writer::Node(node)) => {

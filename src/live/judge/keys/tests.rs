@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::layout::contents::Entry;
+use crate::layout::contents::Item;
+use crate::live::client::Items;
 use crate::live::handshake::Kind;
 use crate::live::keys::Outside;
 
@@ -49,15 +50,15 @@ struct World {
 
 impl World {
     fn healthy() -> World {
-        let entry = |(key, value): &(&str, &str)| Entry {
+        let entry = |(key, value): &(&str, &str)| Item {
             key: key.as_bytes().to_vec(),
             value: value.as_bytes().to_vec(),
             lease: if key.starts_with("/mesh/live/") { 7 } else { 0 },
-            mod_revision: 2,
+            revision: 2,
         };
         let postgres = Service { port: 5432, data_set: Some("orders".into()) };
         World {
-            keys: Ok(Keys { revision: 40, entries: HEALTHY.iter().map(entry).collect(), outside: None }),
+            keys: Ok(Keys { mesh: Items { items: HEALTHY.iter().map(entry).collect(), revision: 40 }, outside: None }),
             mine: Mine {
                 mesh: "harbour".into(),
                 node: "lis1".into(),
@@ -74,14 +75,14 @@ impl World {
         }
     }
 
-    fn entries(&mut self) -> &mut Vec<Entry> {
-        &mut self.keys.as_mut().unwrap().entries
+    fn entries(&mut self) -> &mut Vec<Item> {
+        &mut self.keys.as_mut().unwrap().mesh.items
     }
 
     fn put(&mut self, key: &str, value: &str) {
         self.del(key);
         let lease = if key.starts_with("/mesh/live/") { 7 } else { 0 };
-        let entry = Entry { key: key.into(), value: value.into(), lease, mod_revision: 9 };
+        let entry = Item { key: key.into(), value: value.into(), lease, revision: 9 };
         self.entries().push(entry);
     }
 
@@ -144,7 +145,7 @@ const CASES: &[(&str, Case)] = &[
     // Grammar.
     ("a mistyped key", (|w| w.put("/mesh/want/nodes/lis1", "{}"), &[("live-key-unknown", "/mesh/want/nodes/lis1")])),
     ("a name that is none", (|w| w.put("/mesh/live/Lis1/here", HERE), &[("live-key-unknown", "`Lis1` is no name")])),
-    ("a key that is no text", (|w| w.entries().push(Entry { key: b"/mesh/\xff\xfe".to_vec(), value: vec![], lease: 0, mod_revision: 1 }), &[("live-key-unknown", "/mesh/\\xff\\xfe")])),
+    ("a key that is no text", (|w| w.entries().push(Item { key: b"/mesh/\xff\xfe".to_vec(), value: vec![], lease: 0, revision: 1 }), &[("live-key-unknown", "/mesh/\\xff\\xfe")])),
     ("a long key", (|w| { let key = format!("/mesh/{}", "x".repeat(5000)); w.put(&key, "") }, &[("live-key-unknown", "… (5006 bytes)")])),
     ("many of them", (|w| for n in 0..25 { w.put(&format!("/mesh/x{n}"), "") }, &[("live-key-unknown", "and 15 more of the same"); 10])),
     ("no JSON", (|w| w.put(POSTGRES, "up"), &[("live-value-bad", "not JSON"), ("live-want-reference", POSTGRES)])),
@@ -233,7 +234,7 @@ proptest::proptest! {
     fn junk_is_judged(n in 0..HEALTHY.len(), bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60)) {
         let mut world = World::healthy();
         world.entries()[n].value = bytes.clone();
-        world.entries().push(Entry { key: [b"/mesh/", bytes.as_slice()].concat(), value: bytes, lease: 0, mod_revision: 1 });
+        world.entries().push(Item { key: [b"/mesh/", bytes.as_slice()].concat(), value: bytes, lease: 0, revision: 1 });
         proptest::prop_assert!(!world.judged().is_empty());
     }
 }
