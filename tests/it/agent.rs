@@ -11,7 +11,8 @@ use fitout::layout::values::{Health, Here, Identity, Value};
 use fitout::layout::{Key, values};
 use serde_json::{Value as Json, json};
 
-use crate::check::registry::{NODES, Registry, until};
+use crate::check::registry::{NODES, Registry};
+use crate::common::until;
 use node::Node;
 
 /// A key as etcdctl prints it.

@@ -10,9 +10,9 @@ pub(crate) mod registry;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{run, tool};
+use crate::common::{run, tool, until};
 use forge::Leaf;
-use registry::{NODES, Registry, the, until};
+use registry::{NODES, Registry, the};
 
 /// A code, and a text that must be said with it.
 type Want<'a> = (&'a str, &'a str);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The project's directory.
 pub fn project() -> &'static Path {
@@ -183,4 +184,23 @@ pub fn base_tar(mesh: &Path) -> PathBuf {
     let mut records = records.filter(|entry| entry.file_name() == "base.json");
     let record = records.find(|e| std::fs::read_to_string(e.path()).is_ok_and(|text| text.contains(&wanted)));
     record.expect("the cache has the base").path().with_file_name("base.tar")
+}
+
+/// Waits for a condition; the last reason why it does not hold is said after a minute and a half.
+#[track_caller]
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let start = Instant::now();
+    loop {
+        match look() {
+            Ok(value) => return value,
+            Err(reason) => assert!(start.elapsed() < Duration::from_secs(90), "{what}: {reason}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// `PATH` with the program before all else, for commands that are pasted.
+pub fn path_with_fitout() -> String {
+    let directory = Path::new(env!("CARGO_BIN_EXE_fitout")).parent().expect("a directory").display().to_string();
+    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
 }

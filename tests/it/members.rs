@@ -5,8 +5,8 @@ mod cluster;
 
 use std::process::Stdio;
 
-use crate::common::{Debian, Said, run};
-use cluster::{Cluster, Node, until};
+use crate::common::{Debian, Said, run, until};
+use cluster::{Cluster, Node};
 
 const THREE: [Node; 3] = [("one", 1), ("two", 2), ("three", 3)];
 

@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
-use crate::common::{Debian, Said};
-use solo::{Solo, until};
+use crate::common::{Debian, Said, until};
+use solo::Solo;
 
 #[test]
 fn a_registry_of_trixie() {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 
-use crate::check::registry::{Registry, until};
-use crate::common::tool;
+use crate::check::registry::Registry;
+use crate::common::{tool, until};
 
 /// An announcer with facts of its own, as the image has them but for paths and times.
 pub struct Node {

@@ -2,12 +2,11 @@
 //! of its own.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
-use crate::common::{Said, cache, kept_example, run, tool};
+use crate::common::{Said, cache, kept_example, path_with_fitout, run, tool, until};
 
 pub const NODES: [(&str, &str); 3] = [("lis1", "127.77.0.11"), ("mad1", "127.77.0.13"), ("por1", "127.77.0.12")];
 
@@ -357,22 +356,4 @@ pub fn the(found: &[Found], code: &str) -> Found {
 fn signal(name: &str, child: &Child) {
     // Its first process is setpriv, which became nsenter, which became etcd: one and the same id.
     tool("kill", &[name, &child.id().to_string()]);
-}
-
-fn path_with_fitout() -> String {
-    let directory = Path::new(env!("CARGO_BIN_EXE_fitout")).parent().expect("a directory").display().to_string();
-    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
-}
-
-/// Waits for a condition.
-#[track_caller]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let start = Instant::now();
-    loop {
-        match look() {
-            Ok(value) => return value,
-            Err(reason) => assert!(start.elapsed() < Duration::from_secs(60), "{what}: {reason}"),
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -2,11 +2,10 @@
 //! and the configuration out of its own image, with the paths moved to where it was unpacked. Nothing else is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::common::{Debian, Said, cache, tool};
+use crate::common::{Debian, Said, cache, path_with_fitout, tool, until};
 
 /// A node: its name, and the last byte of its address.
 pub type Node = (&'static str, u8);
@@ -274,23 +273,5 @@ impl Drop for Writer {
         // After `end` there is nothing left to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-fn path_with_fitout() -> String {
-    let directory = Path::new(env!("CARGO_BIN_EXE_fitout")).parent().expect("a directory").display().to_string();
-    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
-}
-
-/// Waits for a condition.
-#[track_caller]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let start = Instant::now();
-    loop {
-        match look() {
-            Ok(value) => return value,
-            Err(reason) => assert!(start.elapsed() < Duration::from_secs(90), "{what}: {reason}"),
-        }
-        std::thread::sleep(Duration::from_millis(100));
     }
 }

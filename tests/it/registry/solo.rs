@@ -4,9 +4,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::common::{Debian, Said, cache, image_of, tool};
+use crate::common::{Debian, Said, cache, image_of, tool, until};
 
 /// A mesh in which `a1` and `a10` hold a data set each in their own sites, and `b1` sits in `a1`'s.
 pub const MESH: &str = r#"
@@ -246,19 +245,6 @@ impl Drop for Solo {
         self.stop();
         self.holder.kill().expect("killed");
         self.holder.wait().expect("waited");
-    }
-}
-
-/// Waits for a condition.
-#[track_caller]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let start = Instant::now();
-    loop {
-        match look() {
-            Ok(value) => return value,
-            Err(reason) => assert!(start.elapsed() < Duration::from_secs(60), "{what}: {reason}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::process::Child;
 
 use super::claims::HERE;
-use super::solo::{Solo, until};
-use crate::common::tool;
+use super::solo::Solo;
+use crate::common::{tool, until};
 
 struct Watching<'a> {
     solo: &'a Solo,
