@@ -60,7 +60,7 @@ pub const ROWS: &[Row] = &[
         "access: key of another group that etcd is in",
         "echo keys:x:4242:etcd >>etc/group; chown 0:4242 $PKI/peer.key; chmod 640 $PKI/peer.key",
         WORKS,
-        &["ledger-mode", "ledger-owner", "tls-key-open"],
+        &["ledger-content", "ledger-mode", "ledger-owner", "tls-key-open"],
     ),
     row(
         "access: directory of keys is root's",
@@ -122,13 +122,13 @@ pub const ROWS: &[Row] = &[
         "access: etcd's account has another id",
         "sed -i -E 's/^etcd:x:[0-9]+:[0-9]+:/etcd:x:5555:5555:/' etc/passwd",
         unreadable(ALL_OF_PKI),
-        &["etcd-data-directory", "tls-key-open", "tls-key-unreadable"],
+        &["etcd-data-directory", "ledger-content", "tls-key-open", "tls-key-unreadable"],
     ),
     row(
         "access: etcd's account is gone",
         "sed -i '/^etcd:/d' etc/passwd",
         unreadable(ALL),
-        &["etcd-data-directory", "tls-key-unreadable"],
+        &["etcd-data-directory", "ledger-content", "tls-key-unreadable"],
     ),
     // Certificates.
     row(

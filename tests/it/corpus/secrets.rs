@@ -15,6 +15,7 @@ const fn key(
 }
 
 /// Whether nobody becomes a user by `su` without a password.
+/// The ledger records the account files, to which the mesh's overlay adds users: that they were changed is said of each.
 const fn login(
     name: &'static str,
     change: &'static str,
@@ -94,35 +95,41 @@ pub const ROWS: &[Row] = &[
         "sed -i 's/^root:[^:]*:/root::/' etc/shadow",
         "root",
         true,
-        &["password-none"],
+        &["ledger-content", "password-none"],
     ),
     login(
         "login: another user needs no password",
         "sed -i 's/^backup:[^:]*:/backup::/; ' etc/shadow; sed -i '/^backup:/ s#:[^:]*$#:/bin/sh#' etc/passwd",
         "backup",
         true,
-        &["password-none"],
+        &["ledger-content", "password-none"],
     ),
     login(
         "login: a second root",
         "echo toor::0:0::/root:/bin/sh >>etc/passwd",
         "toor",
         true,
-        &["password-none", "root-twice"],
+        &["ledger-content", "password-none", "root-twice"],
     ),
     login(
         "login: a second root that is locked",
         "echo toor:x:0:0::/root:/bin/sh >>etc/passwd; echo 'toor:!:1::::::' >>etc/shadow",
         "toor",
         false,
-        &["root-twice"],
+        &["ledger-content", "root-twice"],
     ),
     login(
         "login: a hash",
         "sed -i \"s#^backup:[^:]*:#backup:$(openssl passwd -6 -salt x y):#\" etc/shadow",
         "backup",
         false,
-        &["password-shared"],
+        &["ledger-content", "password-shared"],
     ),
-    login("login: locked in another way", "sed -i 's/^backup:[^:]*:/backup:!!:/' etc/shadow", "backup", false, NOTHING),
+    login(
+        "login: locked in another way",
+        "sed -i 's/^backup:[^:]*:/backup:!!:/' etc/shadow",
+        "backup",
+        false,
+        &["ledger-content"],
+    ),
 ];
