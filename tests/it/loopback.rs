@@ -31,9 +31,10 @@ impl Desk {
     fn script(&self, arguments: &[&Path]) -> Command {
         let inner = "ip link set lo up && exec setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs \
                      --inh-caps=-all --bounding-set=-all \"$@\"";
-        let mut command = Command::new("unshare");
+        // A shell cannot trap what was ignored when it began, as SIGINT is in whatever a script runs in its background.
+        let mut command = Command::new("env");
         command
-            .args(["--net", "sh", "-c", inner, "sh", "sh"])
+            .args(["--default-signal=INT", "unshare", "--net", "sh", "-c", inner, "sh", "sh"])
             .arg(self.at("loopback/run"))
             .args(arguments)
             .current_dir("/")
@@ -82,7 +83,7 @@ fn build_verify_start_and_check_without_root() {
     said.exits(3).says("give a base that was made elsewhere");
     desk.left_nothing();
 
-    // ^C goes to the whole group of the terminal's foreground; the registries ignore it, as a shell's background jobs do.
+    // ^C goes to the whole group of the terminal's foreground; the registries end by it too.
     let mut child = desk
         .script(&[&desk.at("base.tar")])
         .process_group(0)
